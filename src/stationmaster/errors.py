@@ -16,6 +16,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── Forbidden             the server knows who asks, and they may not do this
 │   ├── TooManyRequests       the server takes no more requests from them now
 │   ├── TooLarge              more bytes than the server accepts
+│   ├── PictureInvalid        a picture that is broken or too large to be shown
 │   └── DiskFull              not enough disk space, with the numbers
 ├── StoreError                the store cannot be used
 │   ├── StoreNewer            written by a newer version of Stationmaster
@@ -154,6 +155,12 @@ class TooLarge(UserError):
 
     exit_code = 15
     http_status = 413
+
+
+class PictureInvalid(UserError):
+    """The picture is broken, or too large to be shown."""
+
+    http_status = 422
 
 
 class DiskFull(UserError):

@@ -10,7 +10,7 @@ import pytest
 
 from stationmaster.errors import TransferFailed, UserError
 from stationmaster.model import Checkpoint
-from stationmaster.station.local.artifacts import target_paths
+from stationmaster.station.pulled_tree import target_paths
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
 

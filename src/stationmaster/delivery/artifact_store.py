@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from stationmaster.delivery.bucket import Bucket
-from stationmaster.errors import DeliveryRefused, DiskFull, TransferFailed
+from stationmaster.delivery.verified_write import Progress, bytes_there, write_verified
+from stationmaster.errors import DeliveryRefused, TransferFailed
 from stationmaster.files import sha256_of
-
-#: Called with (bytes transferred so far, total bytes).
-Progress = Callable[[int, int], None]
 
 #: Files above this size are uploaded to a bucket in parts of about this size.
 PART_BYTES = 16 << 20
@@ -81,7 +76,7 @@ class FolderArtifacts:
         if not path.is_file() or sha256_of(path) != sha256:
             path.parent.mkdir(parents=True, exist_ok=True)
             size = source.stat().st_size
-            _write_verified(_chunks(source), path, origin=str(source), sha256=sha256, size=size, progress=progress)
+            write_verified(_chunks(source), path, origin=str(source), sha256=sha256, size=size, progress=progress)
         return Artifact(key=key, size=path.stat().st_size, location=str(path))
 
     def get(self, key: str, target: Path, *, sha256: str, progress: Progress | None = None) -> None:
@@ -90,7 +85,7 @@ class FolderArtifacts:
             raise TransferFailed(f"{path} does not exist")
         target.parent.mkdir(parents=True, exist_ok=True)
         size = path.stat().st_size
-        _write_verified(_chunks(path), target, origin=str(path), sha256=sha256, size=size, progress=progress)
+        write_verified(_chunks(path), target, origin=str(path), sha256=sha256, size=size, progress=progress)
 
     def find(self, key: str) -> Artifact | None:
         path = self._path(key)
@@ -137,10 +132,9 @@ class BucketArtifacts:
         if found is None:
             raise TransferFailed(f"{self._bucket.location(key)} does not exist")
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = _partial_path(target, sha256)
-        offset = part.stat().st_size if part.is_file() and part.stat().st_size < found.size else 0
+        offset = bytes_there(target, sha256, size=found.size)
         chunks, origin = self._bucket.read(key, offset=offset, etag=found.etag), self._bucket.location(key)
-        _write_verified(chunks, target, origin=origin, sha256=sha256, size=found.size, progress=progress, offset=offset)
+        write_verified(chunks, target, origin=origin, sha256=sha256, size=found.size, progress=progress, offset=offset)
 
     def find(self, key: str) -> Artifact | None:
         found = self._bucket.head(key)
@@ -188,44 +182,6 @@ def _valid_path(key: str) -> PurePosixPath:
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in key:
         raise DeliveryRefused(f"{key!r} is not a valid key for a stored file")
     return path
-
-
-def _write_verified(
-    chunks: Iterator[bytes],
-    target: Path,
-    *,
-    origin: str,
-    sha256: str,
-    size: int,
-    progress: Progress | None,
-    offset: int = 0,
-) -> None:
-    """Write the bytes beside `target`, sync them to disk, check their hash, then rename them to `target`."""
-    part = _partial_path(target, sha256)
-    try:
-        with part.open("r+b" if offset else "wb") as file:
-            file.seek(offset)
-            for chunk in chunks:
-                file.write(chunk)
-                if progress is not None:
-                    progress(file.tell(), size)
-            file.truncate()
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        part.unlink(missing_ok=True)
-        free = shutil.disk_usage(target.parent).free
-        raise DiskFull(f"not enough disk space for {target}: it needs {size:,} bytes, {free:,} are free") from None
-    if sha256_of(part) != sha256:
-        part.unlink()
-        raise TransferFailed(f"{origin} changed: it does not have SHA-256 {sha256}")
-    part.replace(target)
-
-
-def _partial_path(target: Path, sha256: str) -> Path:
-    return target.with_name(f".{sha256[:16]}.fetching")
 
 
 def _chunks(source: Path, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
+from stationmaster.model import SINGLE_USER, Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
@@ -21,13 +21,22 @@ class Models:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def listed(self, *, limit: int = 1000) -> list[TrainedModel]:
-        """Newest first."""
-        query = sa.select(trained_models).order_by(trained_models.c.created_at.desc(), trained_models.c.slug)
+    def listed(
+        self, *, owner: str | None = None, limit: int = 1000, after: tuple[float, str] | None = None
+    ) -> list[TrainedModel]:
+        """Newest first: those of one owner, or all; after the one with this time and slug."""
+        table = trained_models.c
+        query = sa.select(trained_models).where(_owned_by(owner)).order_by(table.created_at.desc(), table.slug)
+        if after is not None:
+            at, slug = after
+            query = query.where(sa.or_(table.created_at < at, sa.and_(table.created_at == at, table.slug > slug)))
         return self._found(query.limit(limit))
 
-    def matching(self, reference: str) -> list[TrainedModel]:
-        """The model with this slug, else those of this job, else with this name, else whose slug starts with it."""
+    def matching(self, reference: str, *, owner: str | None = None) -> list[TrainedModel]:
+        """The model with this slug, else those of this job, else with this name, else whose slug starts with it.
+
+        Only those of this owner, if one is given.
+        """
         table = trained_models.c
         for condition in (
             table.slug == reference,
@@ -35,7 +44,8 @@ class Models:
             table.name == reference,
             table.slug.startswith(reference, autoescape=True),
         ):
-            if found := self._found(sa.select(trained_models).where(condition).order_by(table.created_at.desc())):
+            query = sa.select(trained_models).where(condition, _owned_by(owner))
+            if found := self._found(query.order_by(table.created_at.desc())):
                 return found
         return []
 
@@ -65,6 +75,11 @@ class Models:
     def _found(self, query: sa.Select[Any]) -> list[TrainedModel]:
         with self._database.read() as connection:
             return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def _owned_by(owner: str | None) -> sa.ColumnElement[bool]:
+    """That it belongs to this user; models of the single user have no owner."""
+    return sa.true() if owner is None else sa.func.coalesce(trained_models.c.owner, SINGLE_USER) == owner
 
 
 def put(connection: Connection, changed: Iterable[TrainedModel]) -> None:

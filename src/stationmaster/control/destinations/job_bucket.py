@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stationmaster.control.destinations.upload_tickets import UploadStatus, UploadTickets
-from stationmaster.delivery.artifact_store import BucketArtifacts, Progress
+from stationmaster.delivery.artifact_store import BucketArtifacts
 from stationmaster.delivery.bucket import Bucket, open_bucket
+from stationmaster.delivery.verified_write import Progress
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
 from stationmaster.model import Job, OutputFile
 from stationmaster.remote.host import Host

@@ -56,12 +56,17 @@ async def download(model: TrainedModel, target: Path, destinations: Destinations
     elif (hub := model.place(HUB)) is not None and destinations.hub is not None:
         await destinations.hub.download(hub.address, goal, sha256=model.sha256)
     else:
-        places = ", ".join(place.address for place in model.places) or "nowhere"
-        raise NotFound(
-            f"{model.slug} cannot be downloaded from here; it is at: {places}",
-            hint="set the bucket or the Hub that holds it (bucket.…, hub.publish and HF_TOKEN)",
-        )
+        raise not_within_reach(model)
     return goal
+
+
+def not_within_reach(model: TrainedModel) -> NotFound:
+    """The error for a model that is in none of the places that the settings open."""
+    places = ", ".join(place.address for place in model.places) or "nowhere"
+    return NotFound(
+        f"{model.slug} cannot be downloaded from here; it is at: {places}",
+        hint="set the bucket or the Hub that holds it (bucket.…, hub.publish and HF_TOKEN)",
+    )
 
 
 async def _put_missing(repo: str, weights: HubFile, hub: HubClient, *, message: str) -> None:

@@ -1,29 +1,57 @@
-"""Copies a job's files from their locations to a folder of the person."""
+"""A job's files, from where they are stored: listed, opened, shown small, copied to a folder of the person."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from stationmaster.control.results.declared_files import has_safe_name
 from stationmaster.datasets.sources.reference import BucketReference, parse_reference
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
 from stationmaster.delivery.bucket import open_other_bucket
-from stationmaster.errors import NotFound, TransferFailed, UserError
+from stationmaster.errors import NotFound
 from stationmaster.files import sha256_of
 from stationmaster.model import Checkpoint
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
 from stationmaster.settings import Settings
+from stationmaster.station.artifacts import Artifact, StoredFile, Thumbnail
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.stored_files import bucket_file, local_file
+from stationmaster.station.pulled_tree import require_no_links, target_paths
 
 
 class LocalArtifacts:
     def __init__(self, installation: Installation) -> None:
         self._settings = installation.settings
         self._store = installation.store
+
+    def listed(self, job_id: str) -> Sequence[Artifact]:
+        self._store.jobs.get(job_id)  # raises NotFound
+        files = self._store.checkpoints.of_job(job_id)
+        return [_artifact(one, self._settings) for one in files if is_for_people(one)]
+
+    def file(self, job_id: str, path: str, *, attempt: int | None = None) -> StoredFile:
+        return self._open(job_id, self._find(job_id, path, attempt))
+
+    def thumbnail(self, job_id: str, path: str, *, attempt: int | None = None, width: int = 256) -> Thumbnail:
+        from stationmaster.station.local.thumbnails import (  # loads Pillow, which nothing else here needs
+            MEDIA_TYPE,
+            ThumbnailCache,
+            require_size,
+            scaled_down,
+        )
+
+        found = self._find(job_id, path, attempt)
+        assert found.sha256 is not None, "a verified file has a hash"
+        kept = ThumbnailCache(self._settings.home / "thumbnails")
+        data = kept.get(job_id, found.sha256, width)
+        if data is None:
+            require_size(found.size)
+            data = scaled_down(self._open(job_id, found).whole(), width)
+            kept.put(job_id, found.sha256, width, data)
+        return Thumbnail(data=data, media_type=MEDIA_TYPE, version=f"{found.sha256}-{width}")
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
         files = self._store.checkpoints.of_job(job_id)
@@ -37,6 +65,47 @@ class LocalArtifacts:
             for goal in goals:
                 require_no_links(goal, target)
             return [copy_file(one, goal, self._settings) for one, goal in zip(safe, goals, strict=True)]
+
+    def _find(self, job_id: str, path: str, attempt: int | None) -> Checkpoint:
+        """The file by its exact name among those that are stored: no path is made of what a person typed."""
+        files = [one for one in self._store.checkpoints.of_job(job_id) if is_for_people(one) and one.path == path]
+        wanted = [one for one in files if attempt is None or one.attempt == attempt]
+        if not wanted:
+            raise NotFound(f"job {job_id} has no file {path}", hint=f"stationmaster show {job_id} --json lists them")
+        there = [one for one in wanted if is_available(one, self._settings)]
+        if there:
+            return there[-1]
+        if wanted[-1].location is None or wanted[-1].verified_at is None:
+            raise NotFound(f"{path} has not been downloaded from its machine", hint="try again when the job has ended")
+        raise NotFound(f"{path} is not stored here", hint=f"it is at {wanted[-1].location}")
+
+    def _open(self, job_id: str, file: Checkpoint) -> StoredFile:
+        assert file.location is not None, "an available file has a location"
+        assert file.sha256 is not None, "a verified file has a hash"
+        name, source = PurePosixPath(file.path).name, parse_reference(file.location)
+        if isinstance(source, BucketReference):
+            return bucket_file(source, self._settings, name=name, size=file.size, sha256=file.sha256)
+        _require_no_links(Path(file.location), self._settings.home / "jobs" / job_id)
+        return local_file(Path(file.location), name=name, size=file.size, sha256=file.sha256)
+
+
+def _artifact(file: Checkpoint, settings: Settings) -> Artifact:
+    return Artifact(
+        attempt=file.attempt,
+        path=file.path,
+        kind=file.kind,
+        size=file.size,
+        step=file.step,
+        sha256=file.sha256,
+        verified=file.verified_at is not None,
+        is_available=is_available(file, settings),
+    )
+
+
+def _require_no_links(place: Path, folder: Path) -> None:
+    """Raises NotFound if a part of the way from the job's folder to the file is a link: it may lead anywhere."""
+    if any(parent.is_symlink() for parent in place.parents if parent.is_relative_to(folder)):
+        raise NotFound(f"{place.name} is not a file of the job: a folder of its path is a link")
 
 
 def is_available(file: Checkpoint, settings: Settings) -> bool:
@@ -68,30 +137,6 @@ def state_beside(best: Checkpoint, files: Sequence[Checkpoint]) -> Checkpoint | 
 def _is_unchanged(place: Path, file: Checkpoint) -> bool:
     """Compare the hash: a worker that dies while it downloads the next state leaves that one under this name."""
     return place.is_file() and sha256_of(place) == file.sha256
-
-
-def target_paths(files: Sequence[Checkpoint], folder: Path) -> list[Path]:
-    """The path of each copy in the folder: the path that the file had on the machine.
-
-    Attempts may use the same names for different bytes, so all but the last have their own folder. Raises
-    TransferFailed for names that lead out of the folder or occur twice: they come from untrusted machines.
-    """
-    last = max((file.attempt for file in files), default=0)
-    found: dict[Path, Checkpoint] = {}
-    for file in files:
-        place = folder / ("" if file.attempt == last else f"attempt-{file.attempt}") / file.path
-        if not has_safe_name(file.path) or place in found:
-            raise TransferFailed(f"{file.path!r} is not a valid name of an output; nothing was copied")
-        found[place] = file
-    return list(found)
-
-
-def require_no_links(place: Path, folder: Path) -> None:
-    """Raises UserError if a folder between `folder` and `place` is a link: the copy would go elsewhere."""
-    between = [parent for parent in place.parents if parent.is_relative_to(folder) and parent != folder]
-    for parent in between:
-        if parent.is_symlink():
-            raise UserError(f"{parent} is a link that leads out of {folder}", hint="remove it, or choose another DIR")
 
 
 def copy_file(file: Checkpoint, target: Path, settings: Settings) -> Path:

@@ -109,6 +109,7 @@ class LocalJobs:
         forget_dataset(dataset, self._settings.home, self._store)
         self._remove_local_model(job_id)
         shutil.rmtree(self._settings.home / "jobs" / job_id, ignore_errors=True)
+        shutil.rmtree(self._settings.home / "thumbnails" / job_id, ignore_errors=True)
         shutil.rmtree(shell_folder(self._settings.home, job_id), ignore_errors=True)
 
     def _remove_local_model(self, job_id: str) -> None:

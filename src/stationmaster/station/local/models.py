@@ -6,18 +6,30 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from stationmaster.control.destinations.destinations import Destinations, open_hub
 from stationmaster.control.destinations.job_bucket import open_job_bucket
 from stationmaster.control.flow.policy import policy_of
-from stationmaster.control.publishing.on_request import download, publish_from_home
+from stationmaster.control.publishing.on_request import download, not_within_reach, publish_from_home
 from stationmaster.control.publishing.registering import first_registration
-from stationmaster.errors import NotFound
+from stationmaster.datasets.sources.reference import BucketReference, parse_reference
+from stationmaster.errors import NotFound, TransferFailed
 from stationmaster.model import Registering, TrainedModel
+from stationmaster.model.catalogue import BUCKET, HOME, HUB
 from stationmaster.settings import Settings
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.stored_files import bucket_file, hub_file, local_file
+from stationmaster.station.models import ModelCursor
+from stationmaster.station.stored_file import StoredFile
 from stationmaster.store.store import Store
+
+
+class _About(TypedDict):
+    name: str
+    size: int
+    sha256: str
 
 
 class LocalModels:
@@ -25,11 +37,13 @@ class LocalModels:
         self._settings = installation.settings
         self._store = installation.store
 
-    def listed(self) -> Sequence[TrainedModel]:
-        return self._store.models.listed()
+    def listed(
+        self, *, owner: str | None = None, limit: int = 1000, after: ModelCursor | None = None
+    ) -> Sequence[TrainedModel]:
+        return self._store.models.listed(owner=owner, limit=limit, after=after)
 
-    def find(self, reference: str) -> TrainedModel:
-        found = self._store.models.matching(reference)
+    def find(self, reference: str, *, owner: str | None = None) -> TrainedModel:
+        found = self._store.models.matching(reference, owner=owner)
         if not found:
             raise NotFound(f"there is no model {reference}", hint="run `stationmaster models list` to see them")
         if len(found) > 1:
@@ -45,6 +59,23 @@ class LocalModels:
             published = replace(published, registration=due)
         self._store.models.put(published)
         return published
+
+    def file(self, reference: str) -> StoredFile:
+        model = self.find(reference)
+        about: _About = {"name": model.file_name, "size": model.size, "sha256": model.sha256}
+        if (home := model.place(HOME)) is not None:
+            try:
+                return local_file(Path(home.address), **about)
+            except (NotFound, TransferFailed):
+                if len(model.places) == 1:
+                    raise
+        if (bucket := model.place(BUCKET)) is not None and self._settings.bucket.access_key is not None:
+            source = parse_reference(bucket.address)
+            if isinstance(source, BucketReference):
+                return bucket_file(source, self._settings, **about)
+        if (hub := model.place(HUB)) is not None and self._settings.hf_token is not None:
+            return hub_file(hub.address, self._settings, **about)
+        raise not_within_reach(model)
 
     def download(self, reference: str, target: Path) -> Path:
         """Copy the model to the folder and verify it. Raises NotFound, DeliveryError, TransferFailed, UserError."""
