@@ -10,10 +10,12 @@ from stationmaster import __version__
 from stationmaster.api.gate.signing_in import SigningIn
 from stationmaster.api.problems import add_problem_handlers
 from stationmaster.api.routes import (
+    artifacts,
     credits,
     health,
     inbox,
     jobs,
+    models,
     offers,
     proposals,
     recipes,
@@ -31,6 +33,8 @@ ROUTES: tuple[APIRouter, ...] = (
     inbox.routes,
     credits.routes,
     jobs.routes,
+    artifacts.routes,
+    models.routes,
     users.routes,
     proposals.routes,
     offers.routes,

@@ -14,6 +14,7 @@ from stationmaster.model import SINGLE_USER, Place, Registering, Registration, S
 from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
+from stationmaster.store.storable_text import is_storable
 from stationmaster.store.tables import trained_models
 
 
@@ -38,6 +39,8 @@ class Models:
         Only those of this owner, if one is given.
         """
         table = trained_models.c
+        if not is_storable(reference):
+            return []  # no stored text is like that, and a database may refuse it
         for condition in (
             table.slug == reference,
             table.job_id == reference,
@@ -79,6 +82,8 @@ class Models:
 
 def _owned_by(owner: str | None) -> sa.ColumnElement[bool]:
     """That it belongs to this user; models of the single user have no owner."""
+    if owner is not None and not is_storable(owner):
+        return sa.false()
     return sa.true() if owner is None else sa.func.coalesce(trained_models.c.owner, SINGLE_USER) == owner
 
 

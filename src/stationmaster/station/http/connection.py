@@ -76,7 +76,7 @@ class Connection:
         patient: bool = False,
     ) -> httpx.Response:
         """One request; the answer's status is a success."""
-        given = {name: _text(value) for name, value in (parameters or {}).items() if value is not None}
+        given = {name: text_of(value) for name, value in (parameters or {}).items() if value is not None}
         json_headers = {} if body is None else {"Content-Type": "application/json"}
         with self.errors_of_server():
             found = self.client.request(
@@ -143,5 +143,5 @@ def segment(text: str) -> str:
     return "%2E" * len(text) if text in (".", "..") else quote(text, safe="")
 
 
-def _text(value: str | int | float | bool) -> str:
+def text_of(value: str | int | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

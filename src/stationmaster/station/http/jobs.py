@@ -21,7 +21,7 @@ class HttpJobs:
         self._connection = connection
 
     def find(self, reference: str) -> Job:
-        return self._connection.get(_path(reference), JobDocument).job_value()
+        return self._connection.get(path_of_job(reference), JobDocument).job_value()
 
     def with_id(self, job_id: str) -> Job | None:
         try:
@@ -53,17 +53,17 @@ class HttpJobs:
         return self._post(job_id, request.value)
 
     def remove(self, job_id: str) -> None:
-        self._connection.send("DELETE", _path(job_id), parameters={"exact": True})
+        self._connection.send("DELETE", path_of_job(job_id), parameters={"exact": True})
 
     def _get(self, job_id: str) -> JobDocument:
-        return self._connection.get(_path(job_id), JobDocument, exact=True)
+        return self._connection.get(path_of_job(job_id), JobDocument, exact=True)
 
     def _post(self, job_id: str, verb: str, body: RequestDocument | None = None) -> Wanted:
-        path = f"{_path(job_id)}/{verb}"
+        path = f"{path_of_job(job_id)}/{verb}"
         return self._connection.post(path, WantedDocument, body, parameters={"exact": True}).value()
 
 
-def _path(reference: str) -> str:
+def path_of_job(reference: str) -> str:
     """Raises NotFound for what no address can hold; no job has such an id."""
     if reference in ("", ".", ".."):
         raise NotFound(f"there is no job {reference}", hint="run `stationmaster jobs --all` to see them")

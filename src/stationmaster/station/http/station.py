@@ -75,7 +75,9 @@ class HttpStation:
 
     @cached_property
     def artifacts(self) -> Artifacts:
-        return cast("Artifacts", _OnlyThere("artifacts"))
+        from stationmaster.station.http.artifacts import HttpArtifacts
+
+        return HttpArtifacts(self.connection)
 
     @cached_property
     def costs(self) -> Costs:
@@ -83,7 +85,9 @@ class HttpStation:
 
     @cached_property
     def models(self) -> Models:
-        return cast("Models", _OnlyThere("models"))
+        from stationmaster.station.http.models import HttpModels
+
+        return HttpModels(self.connection)
 
     @cached_property
     def users(self) -> HttpUsers:

@@ -22,7 +22,9 @@ from stationmaster.station.metrics import Metrics
 from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
+from stationmaster.station.owned.artifacts import OwnedArtifacts
 from stationmaster.station.owned.credits import OwnedCredits
+from stationmaster.station.owned.models import OwnedModels
 from stationmaster.station.owned.notifications import OwnedNotifications
 from stationmaster.station.owned.offers import OwnedOffers
 from stationmaster.station.owned.proposals import OwnedProposals
@@ -74,7 +76,7 @@ class OwnedStation:
 
     @cached_property
     def artifacts(self) -> Artifacts:
-        return cast(Artifacts, _Closed("artifacts"))
+        return OwnedArtifacts(self._caller, self._all.artifacts, self._all.jobs)
 
     @cached_property
     def costs(self) -> Costs:
@@ -82,7 +84,7 @@ class OwnedStation:
 
     @cached_property
     def models(self) -> Models:
-        return cast(Models, _Closed("models"))
+        return OwnedModels(self._caller, self._all.models)
 
     @cached_property
     def users(self) -> OwnedUsers:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from pydantic import Field
 
+from stationmaster.errors import UserError
 from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
+from stationmaster.station.models import ModelCursor
 from stationmaster.station.wire.document import Document, Instant
+from stationmaster.station.wire.plain import plain, unplain
 
 
 class PlaceDocument(Document):
@@ -115,7 +119,7 @@ class ModelDocument(Document):
             base_model=model.base_model,
             dataset_sha256=model.dataset_sha256,
             owner=model.owner,
-            details=dict(model.details),
+            details=plain(model.details),
             places=tuple(PlaceDocument.of(place) for place in model.places),
             previews=tuple(PreviewDocument.of(preview) for preview in model.previews),
             registration=RegistrationDocument.of(model.registration),
@@ -137,8 +141,29 @@ class ModelDocument(Document):
             base_model=self.base_model,
             dataset_sha256=self.dataset_sha256,
             owner=self.owner,
-            details=self.details,
+            details=unplain(self.details),
             places=tuple(place.value() for place in self.places),
             previews=tuple(preview.value() for preview in self.previews),
             registration=self.registration.value(),
         )
+
+
+def cursor_of(model: TrainedModel) -> str:
+    """The `next` of a page that ends with this model."""
+    return cursor_text(model.created_at, model.slug)
+
+
+def cursor_text(created_at: float, slug: str) -> str:
+    return f"{created_at!r}~{slug}"
+
+
+def parse_cursor(text: str) -> ModelCursor:
+    """Raises UserError for what `cursor_of` did not make."""
+    at, separator, slug = text.partition("~")
+    try:
+        seconds = float(at)
+    except ValueError:
+        seconds = math.nan
+    if not (separator and math.isfinite(seconds) and slug.isprintable()):
+        raise UserError("after is not the end of a page", hint="pass `next` of the page before as it is")
+    return seconds, slug
