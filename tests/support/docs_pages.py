@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 from tests.support.programs import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_SAMPLE = re.compile(r"^<!-- run -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SAMPLE = r"^ *<!-- {} -->\n *```(sh|python)\n(.*?)^ *```$"
+RUN, RUN_WITH_SERVER = "run", "run with a server"
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -27,9 +29,10 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def samples(page: Path) -> list[str]:
+def samples(page: Path, mark: str = RUN) -> list[str]:
     """Blocks marked `<!-- run -->` as shell commands, in order: shell as it is, Python as a program for `python`."""
-    found = _SAMPLE.findall(page.read_text(encoding="utf-8"))
+    pattern = re.compile(_SAMPLE.format(mark), re.MULTILINE | re.DOTALL)
+    found = [(language, dedent(block)) for language, block in pattern.findall(page.read_text(encoding="utf-8"))]
     return [block if language == "sh" else f"python - <<'END'\n{block}END\n" for language, block in found]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, FastAPI
 
 from stationmaster import __version__
+from stationmaster.api.description import DescribedApp
 from stationmaster.api.gate.signing_in import SigningIn
 from stationmaster.api.problems import add_problem_handlers
 from stationmaster.api.routes import (
@@ -54,7 +55,7 @@ class Service:
 
 
 def build_app(service: Service) -> FastAPI:
-    app = FastAPI(
+    app = DescribedApp(
         title="Stationmaster",
         version=__version__,
         description="Runs trainings on rented GPUs and downloads the models.",

@@ -26,7 +26,7 @@ Exact = Annotated[bool, Query(description="Accept only the whole id.")]
 def list_jobs(
     visit: Reading,
     ended: Annotated[bool, Query(description="Also those that have ended.")] = False,
-    limit: Annotated[int, Query(ge=1, le=500, description="At most so many.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=500, description="At most this many jobs.")] = 100,
 ) -> Page[JobDocument]:
     jobs = visit.station.jobs
     found = jobs.listed(with_ended=ended, limit=limit)
