@@ -16,9 +16,11 @@ from stationmaster.model import (
     Rental,
     Request,
     RunHealth,
+    State,
     TrainedModel,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.station.cursor import cursor_behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +57,42 @@ class Wanted:
     note: str  # what happens now, as a sentence
 
 
+def job_cursor(job: Job) -> str:
+    """Where the page behind this job begins."""
+    return cursor_behind(job.created_at, job.id)
+
+
 class Jobs(Protocol):
-    def find(self, reference: str) -> Job:
-        """The job with this id, unique beginning of an id, or name. Raises NotFound."""
+    def find(self, reference: str, *, owner: str | None = None) -> Job:
+        """The job with this id, unique beginning of an id, or name; with `owner`, among theirs. Raises NotFound."""
 
     def with_id(self, job_id: str) -> Job | None:
         """The job with exactly this id, if it exists."""
 
-    def view(self, job_id: str) -> JobView:
-        """Raises NotFound."""
+    def view(self, job_id: str, *, watching: bool = False) -> JobView:
+        """Raises NotFound. `watching`: the caller looks again within seconds, so a worker should look often too."""
 
-    def listed(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
-        """Newest first."""
+    def listed(
+        self,
+        *,
+        with_ended: bool,
+        limit: int = 100,
+        owner: str | None = None,
+        state: State | None = None,
+        after: str | None = None,
+    ) -> Sequence[Job]:
+        """Newest first, of one owner and in one state if they are given. Raises UserError for an unknown cursor."""
+
+    def views(
+        self,
+        *,
+        with_ended: bool,
+        limit: int = 100,
+        owner: str | None = None,
+        state: State | None = None,
+        after: str | None = None,
+    ) -> Sequence[JobView]:
+        """The same jobs with everything that belongs to them, in few queries however many there are."""
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         """The job now, and again after every change or second, until it ends."""

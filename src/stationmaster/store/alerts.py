@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -23,6 +23,16 @@ class Alerts:
             query = query.where(alerts.c.job_id == job_id)
         with self._database.read() as connection:
             return [known_fields(Alert, dict(row)) for row in connection.execute(query).mappings()]
+
+    def open_of_jobs(self, job_ids: Collection[str]) -> dict[str, list[Alert]]:
+        """The open alerts of several jobs, by job id, in one query."""
+        found: dict[str, list[Alert]] = {job_id: [] for job_id in job_ids}
+        of_jobs = alerts.c.job_id.in_(list(job_ids))
+        query = sa.select(alerts).where(alerts.c.cleared_at.is_(None), of_jobs).order_by(alerts.c.seq)
+        with self._database.read() as connection:
+            for row in connection.execute(query).mappings():
+                found[row["job_id"]].append(known_fields(Alert, dict(row)))
+        return found
 
     def after(self, seq: int, *, limit: int = 500) -> list[tuple[int, Alert]]:
         """Alerts with a number above `seq`, in order, cleared ones included."""

@@ -12,6 +12,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import cost_line_from_row, shallow
 from stationmaster.store.engine import Database
+from stationmaster.store.ownership import ids_of_owner
 from stationmaster.store.tables import cost_lines, rentals
 
 KINDS_OF_PAID_TIME = ("training_started", "stall_flagged", "stall_cleared", "state")
@@ -34,9 +35,27 @@ class Costs:
                 found[row["job_id"]].append(cost_line_from_row(row))
         return found
 
-    def listed(self) -> list[CostLine]:
-        """All cost lines, oldest first, those of removed jobs included."""
-        query = sa.select(cost_lines).order_by(cost_lines.c.started_at, cost_lines.c.rental_label, cost_lines.c.kind)
+    def listed(
+        self,
+        *,
+        owner: str | None = None,
+        after: tuple[float, str, str] | None = None,
+        limit: int | None = None,
+    ) -> list[CostLine]:
+        """All cost lines or one user's, oldest first, those of removed jobs included.
+
+        With `after`, those behind the line that began then, of that rental and kind.
+        """
+        line = cost_lines.c
+        query = sa.select(cost_lines).order_by(line.started_at, line.rental_label, line.kind).limit(limit)
+        if owner is not None:
+            query = query.where(line.job_id.in_(ids_of_owner(owner)))
+        if after is not None:
+            at, label, kind = after
+            same_rental = sa.and_(line.rental_label == label, line.kind > kind)
+            query = query.where(
+                line.started_at >= at, sa.or_(line.started_at > at, line.rental_label > label, same_rental)
+            )
         with self._database.read() as connection:
             return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
 
@@ -74,7 +93,7 @@ def put(connection: Connection, lines: Iterable[CostLine]) -> None:
         upsert(connection, cost_lines, rows, key=("rental_label", "kind"), where=_MAY_CHANGE)
 
 
-_IN_ORDER = sa.select(cost_lines).order_by(cost_lines.c.started_at)
+_IN_ORDER = sa.select(cost_lines).order_by(cost_lines.c.started_at, cost_lines.c.rental_label, cost_lines.c.kind)
 _OF_JOB = _IN_ORDER.where(cost_lines.c.job_id == sa.bindparam("job_id"))
 _OF_JOBS = _IN_ORDER.where(cost_lines.c.job_id.in_(sa.bindparam("job_ids", expanding=True)))
 # The provider's figures are final, and a late look of the sweep must not reopen a closed line.

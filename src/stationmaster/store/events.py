@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,6 +30,19 @@ class Events:
         )
         with self._database.read() as connection:
             return [event_from_row(row) for row in connection.execute(query).mappings()]
+
+    def of_jobs(self, job_ids: Collection[str], *, kinds: Sequence[str]) -> dict[str, list[Event]]:
+        """The events of these kinds of several jobs, by job id and in order, in one query."""
+        found: dict[str, list[Event]] = {job_id: [] for job_id in job_ids}
+        query = (
+            sa.select(events)
+            .where(events.c.job_id.in_(list(job_ids)), events.c.kind.in_(kinds))
+            .order_by(events.c.job_id, events.c.job_version)
+        )
+        with self._database.read() as connection:
+            for row in connection.execute(query).mappings():
+                found[row["job_id"]].append(event_from_row(row))
+        return found
 
     def after(self, seq: int, *, kinds: Sequence[str], limit: int = 500) -> list[Event]:
         """Events of all jobs numbered above `seq`. Numbers are not in commit order: readers must look back a little."""

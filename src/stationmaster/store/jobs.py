@@ -16,6 +16,8 @@ from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
 from stationmaster.store.costs import KINDS_OF_PAID_TIME
 from stationmaster.store.engine import Database
+from stationmaster.store.ownership import owned_by
+from stationmaster.store.storable_text import is_storable
 from stationmaster.store.tables import cost_lines, jobs, ledger_entries, removed_jobs, rentals
 from stationmaster.store.wake import announce
 from stationmaster.store.writes import NewEvent
@@ -56,30 +58,49 @@ class Jobs:
 
     def several(self, job_ids: Collection[str]) -> dict[str, Job]:
         """Those of the jobs that exist, by id."""
-        query = sa.select(jobs).where(jobs.c.id.in_(sorted(job_ids)))
+        query = sa.select(jobs).where(jobs.c.id.in_(sorted(filter(is_storable, job_ids))))
         with self._database.read() as connection:
             return {row["id"]: job_from_row(row) for row in connection.execute(query).mappings()}
 
-    def matching(self, text: str) -> list[Job]:
-        """Jobs that `text` names: by id, else the newest of that name, else those whose id starts with it."""
-        if not text:
+    def matching(self, text: str, *, owner: str | None = None) -> list[Job]:
+        """Jobs that `text` names: by id, else the newest of that name, else those whose id starts with it.
+
+        With `owner`, only among the jobs of that user.
+        """
+        if not text or not is_storable(text):
             return []  # every id starts with "": an unset shell variable must not select the only job
+        theirs = sa.true() if owner is None else owned_by(owner)
         exact = jobs.c.id == text
         begins = jobs.c.id.startswith(text, autoescape=True)
         named = jobs.c.name == text
         with self._database.read() as connection:
             for condition, limit in ((exact, 1), (named, 1), (begins, 10)):
-                query = sa.select(jobs).where(condition).order_by(jobs.c.created_at.desc()).limit(limit)
+                query = sa.select(jobs).where(condition, theirs).order_by(jobs.c.created_at.desc()).limit(limit)
                 rows = connection.execute(query).mappings().all()
                 if rows:
                     return [job_from_row(row) for row in rows]
         return []
 
-    def listed(self, *, with_ended: bool, limit: int = 100) -> list[Job]:
-        """Newest first."""
+    def listed(
+        self,
+        *,
+        with_ended: bool,
+        limit: int = 100,
+        owner: str | None = None,
+        state: State | None = None,
+        after: tuple[float, str] | None = None,
+    ) -> list[Job]:
+        """Newest first; with `after`, those behind the job that was submitted then and has that id."""
         query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id).limit(limit)
         if not with_ended:
             query = query.where(jobs.c.state != State.ENDED.value)
+        if owner is not None:
+            query = query.where(owned_by(owner))
+        if state is not None:
+            query = query.where(jobs.c.state == state.value)
+        if after is not None:
+            at, job_id = after
+            query = query.where(jobs.c.created_at <= at, sa.or_(jobs.c.created_at < at, jobs.c.id > job_id))
         with self._database.read() as connection:
             return [job_from_row(row) for row in connection.execute(query).mappings()]
 
@@ -240,6 +261,8 @@ def _refuse_if_charged(connection: Connection, job_id: str) -> None:
 
 
 def _find(connection: Connection, job_id: str) -> Job | None:
+    if not is_storable(job_id):
+        return None
     row = connection.execute(sa.select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
     return None if row is None else job_from_row(row)
 

@@ -10,12 +10,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from stationmaster.model import SINGLE_USER, EntryKind, State
+from stationmaster.model import EntryKind, State
 from stationmaster.money import ZERO, MicroDollars, drawn
 from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import cost_line_from_row, spec_from_text
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import cost_lines, credit_accounts, credit_lots, jobs, ledger_entries, removed_jobs
+from stationmaster.store.ownership import ids_of_owner, owned_by
+from stationmaster.store.tables import cost_lines, credit_accounts, credit_lots, jobs, ledger_entries
 from stationmaster.store.writes import CreditHold, DailyCapCheck, Settlement, Write
 
 _WORKER = "stationmaster"
@@ -151,22 +152,14 @@ def committed_spend(
     """
     costs: dict[str, int] = defaultdict(int)
     recent = sa.or_(cost_lines.c.ended_at.is_(None), cost_lines.c.ended_at > since)
-    theirs = sa.union(
-        sa.select(jobs.c.id).where(_owned_by(user)), sa.select(removed_jobs.c.id).where(removed_jobs.c.owner == user)
-    )
-    lines = sa.select(cost_lines).where(recent, cost_lines.c.job_id.in_(theirs))
+    lines = sa.select(cost_lines).where(recent, cost_lines.c.job_id.in_(ids_of_owner(user)))
     for row in connection.execute(lines).mappings():
         costs[row["job_id"]] += cost_line_from_row(row).so_far(now=now)
-    working = sa.select(jobs.c.id, jobs.c.spec).where(_owned_by(user), jobs.c.state.not_in(_NOT_AT_WORK))
+    working = sa.select(jobs.c.id, jobs.c.spec).where(owned_by(user), jobs.c.state.not_in(_NOT_AT_WORK))
     for row in connection.execute(working).mappings():
         if row["id"] != without:
             costs[row["id"]] = max(costs[row["id"]], spec_from_text(row["spec"]).quote.cost_expected)
     return MicroDollars(sum(costs.values()))
-
-
-def _owned_by(user: str) -> sa.ColumnElement[bool]:
-    named = jobs.c.owner == user
-    return sa.or_(named, jobs.c.owner.is_(None)) if user == SINGLE_USER else named
 
 
 def _in_order(parts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:

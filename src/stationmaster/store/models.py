@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -55,6 +55,11 @@ class Models:
     def of_job(self, job_id: str) -> TrainedModel | None:
         found = self._found(sa.select(trained_models).where(trained_models.c.job_id == job_id))
         return found[0] if found else None
+
+    def of_jobs(self, job_ids: Collection[str]) -> dict[str, TrainedModel]:
+        """The models of those of the jobs that have one, by job id, in one query."""
+        found = self._found(sa.select(trained_models).where(trained_models.c.job_id.in_(list(job_ids))))
+        return {model.job_id: model for model in found}
 
     def to_register(self, *, limit: int = 20) -> list[TrainedModel]:
         """Models whose registration is due, the longest waiting first."""

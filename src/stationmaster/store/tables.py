@@ -64,6 +64,7 @@ jobs = sa.Table(
     Index("jobs_due", "due_at"),
     Index("jobs_leased", "lease_owner"),
     Index("jobs_created", "created_at"),
+    Index("jobs_of_owner", "owner", "created_at"),
 )
 
 rentals = sa.Table(

@@ -5,18 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stationmaster.control.billing.breakdown import shares_of
+from stationmaster.model import Event
 from stationmaster.station.costs import PaidLine
-from stationmaster.station.local.history import LocalEvents
+from stationmaster.station.cursor import place_of
 from stationmaster.station.local.installation import Installation
+from stationmaster.store.costs import KINDS_OF_PAID_TIME
+
+_AT_ONCE = 500  # databases limit the number of values in a query
 
 
 class LocalCosts:
     def __init__(self, installation: Installation) -> None:
         self._store = installation.store
-        self._events = LocalEvents(installation)
 
-    def lines(self, job_id: str | None = None) -> Sequence[PaidLine]:
-        lines = self._store.costs.listed() if job_id is None else self._store.costs.of_job(job_id)
+    def lines(
+        self,
+        job_id: str | None = None,
+        *,
+        owner: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> Sequence[PaidLine]:
+        if job_id is not None:
+            lines = self._store.costs.of_job(job_id)
+        else:
+            place = None
+            if after is not None:
+                at, (label, kind) = place_of(after, names=2)
+                place = (at, label, kind)
+            lines = self._store.costs.listed(owner=owner, after=place, limit=limit)
         now = self._store.now()
-        events = {name: self._events.of_job(name) for name in {line.job_id for line in lines}}
+        events = self._paid_time(sorted({line.job_id for line in lines}))
         return [PaidLine(line=line, shares=shares_of(line, events[line.job_id], now=now)) for line in lines]
+
+    def _paid_time(self, job_ids: Sequence[str]) -> dict[str, list[Event]]:
+        found: dict[str, list[Event]] = {}
+        for first in range(0, len(job_ids), _AT_ONCE):
+            found |= self._store.events.of_jobs(job_ids[first : first + _AT_ONCE], kinds=KINDS_OF_PAID_TIME)
+        return found

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stationmaster.errors import IllegalMove, NotFound
-from stationmaster.lifecycle import TERMINAL, is_parked, shown, stage
-from stationmaster.model import Access, Desired, Job, Request, State
+from stationmaster.lifecycle import TERMINAL, is_parked
+from stationmaster.model import Desired, Job, Request, State
 from stationmaster.model.catalogue import HOME
-from stationmaster.money import MicroDollars
+from stationmaster.station.cursor import place_of
 from stationmaster.station.jobs import JobView, Wanted
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.interest import Interest
+from stationmaster.station.local.job_views import views_of
 
-_INTEREST_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 
 _ASKED = {
@@ -30,10 +28,10 @@ class LocalJobs:
     def __init__(self, installation: Installation) -> None:
         self._settings = installation.settings
         self._store = installation.store
-        self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
+        self._interest = Interest(installation.store)
 
-    def find(self, reference: str) -> Job:
-        found = self._store.jobs.matching(reference)
+    def find(self, reference: str, *, owner: str | None = None) -> Job:
+        found = self._store.jobs.matching(reference, owner=owner)
         if len(found) > 1:
             raise NotFound(f"{reference} matches the ids of {len(found)} jobs", hint="type more of the id")
         if not found:
@@ -43,43 +41,46 @@ class LocalJobs:
     def with_id(self, job_id: str) -> Job | None:
         return self._store.jobs.several([job_id]).get(job_id)
 
-    def view(self, job_id: str) -> JobView:
-        store = self._store
-        job = store.jobs.get(job_id)
-        now = store.now()
-        costs = tuple(store.costs.of_job(job_id))
-        peak, size = job.watching.gpu_peak_gib or (None, None)
-        return JobView(
-            job=job,
-            now=now,
-            shown=shown(job, now=now),
-            stage=stage(job),
-            cost=MicroDollars(sum(line.so_far(now=now) for line in costs)),
-            rentals=tuple(store.rentals.of_job(job_id)),
-            costs=costs,
-            checkpoints=tuple(store.checkpoints.of_job(job_id)),
-            alerts=tuple(store.alerts.open(job_id)),
-            access=_access(job),
-            health=store.analyses.health_of([job_id]).get(job_id) if job.outcome or job.ending.analysed else None,
-            trained=store.models.of_job(job_id) if job.model.file is not None else None,
-            peak_gpu_gib=peak,
-            gpu_gib=size,
-        )
+    def view(self, job_id: str, *, watching: bool = False) -> JobView:
+        job = self._store.jobs.get(job_id)
+        if watching:
+            self._interest.register(job)
+        return views_of(self._store, [job])[0]
 
-    def listed(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
-        return self._store.jobs.listed(with_ended=with_ended, limit=limit)
+    def listed(
+        self,
+        *,
+        with_ended: bool,
+        limit: int = 100,
+        owner: str | None = None,
+        state: State | None = None,
+        after: str | None = None,
+    ) -> Sequence[Job]:
+        place = None
+        if after is not None:
+            at, (job_id,) = place_of(after, names=1)
+            place = (at, job_id)
+        return self._store.jobs.listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=place)
+
+    def views(
+        self,
+        *,
+        with_ended: bool,
+        limit: int = 100,
+        owner: str | None = None,
+        state: State | None = None,
+        after: str | None = None,
+    ) -> Sequence[JobView]:
+        found = self.listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=after)
+        return views_of(self._store, found)
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         with self._store.waker() as waker:
-            asked = 0.0
             while True:
-                view = self.view(job_id)
+                view = self.view(job_id, watching=True)
                 yield view
                 if view.job.state in TERMINAL:
                     return
-                if view.job.state is State.EXECUTING and time.monotonic() - asked > _INTEREST_SECONDS / 2:
-                    self._store.watchers.register(job_id, self._watcher, seconds=_INTEREST_SECONDS)
-                    asked = time.monotonic()
                 waker.wait(_LOOK_SECONDS)
 
     def desire(self, job_id: str, desired: Desired) -> Wanted:
@@ -122,10 +123,6 @@ class LocalJobs:
             self._store.models.put(replace(model, places=elsewhere, previews=()))
         else:
             self._store.models.remove(model.slug)
-
-
-def _access(job: Job) -> Access | None:
-    return job.machine.access if job.state is not State.ENDED else None
 
 
 def _what_follows(job: Job, desired: Desired) -> str:

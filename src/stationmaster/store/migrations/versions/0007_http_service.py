@@ -91,3 +91,5 @@ def upgrade() -> None:
     metadata.create_all(connection, checkfirst=True)
     if "role" not in {column["name"] for column in sa.inspect(connection).get_columns("users")}:
         op.add_column("users", Column("role", Text, nullable=False, server_default="user"))
+    if "jobs_of_owner" not in {index["name"] for index in sa.inspect(connection).get_indexes("jobs")}:
+        op.create_index("jobs_of_owner", "jobs", ["owner", "created_at"])
