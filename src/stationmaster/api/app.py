@@ -12,6 +12,7 @@ from stationmaster.api.gate.signing_in import SigningIn
 from stationmaster.api.problems import add_problem_handlers
 from stationmaster.api.routes import (
     artifacts,
+    costs,
     credits,
     health,
     inbox,
@@ -36,6 +37,7 @@ ROUTES: tuple[APIRouter, ...] = (
     jobs.routes,
     artifacts.routes,
     models.routes,
+    costs.routes,
     users.routes,
     proposals.routes,
     offers.routes,

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
-from stationmaster.cli.render import instant
 from stationmaster.cli.times import time_text
 from stationmaster.money import format_dollars
 from stationmaster.station.costs import PaidLine, Shares
@@ -55,20 +54,9 @@ def costs(
 
 
 def _json(paid: PaidLine) -> dict[str, Any]:
-    line, shares = paid.line, paid.shares
-    return {
-        "job": line.job_id,
-        "rental": line.rental_label,
-        "kind": line.kind,
-        "rate_per_hour_micros": line.rate_per_hour,
-        "started_at": instant(line.started_at),
-        "ended_at": instant(line.ended_at),
-        "amount_micros": shares.total,
-        "training_micros": shares.training,
-        "stalled_micros": shares.stalled,
-        "idle_micros": shares.idle,
-        "source": line.source,
-    }
+    from stationmaster.station.wire.costs import PaidLineDocument
+
+    return PaidLineDocument.of(paid).model_dump(mode="json")
 
 
 def _show(lines: Sequence[PaidLine], *, now: float) -> None:

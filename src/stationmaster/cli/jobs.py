@@ -13,6 +13,7 @@ from stationmaster.cli.context import (
     JobArgument,
     JsonOption,
     local_station_of,
+    named,
     options_of,
     print_json,
     print_note,
@@ -37,6 +38,10 @@ def jobs(
     context: typer.Context,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Also show ended jobs.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Show at most this many jobs.")] = 50,
+    owner: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Show only jobs of this user.", callback=named("user", "users list")),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, newest first.
@@ -45,15 +50,16 @@ def jobs(
 
       stationmaster jobs --all
 
-      stationmaster jobs --json
+      stationmaster jobs --owner ann --json
     """
     if context.invoked_subcommand is not None:
         return None
     with station_of(context) as station:
-        found = station.jobs.listed(with_ended=everything, limit=limit)
         _print_unread_count(station)
         if as_json or options_of(context).as_json:
-            return print_json([job_json(station.jobs.view(job.id)) for job in found])
+            views = station.jobs.views(with_ended=everything, limit=limit, owner=owner)
+            return print_json([job_json(view) for view in views])
+        found = station.jobs.listed(with_ended=everything, limit=limit, owner=owner)
         now = station.now()
         rows = [
             ("ID", "NAME", "STATE", "PROGRESS", "LOSS", "ETA", "SUBMITTED"),

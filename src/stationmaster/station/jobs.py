@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from stationmaster.model import (
     Access,
@@ -21,6 +21,9 @@ from stationmaster.model import (
 )
 from stationmaster.money import MicroDollars
 from stationmaster.station.cursor import cursor_behind
+
+if TYPE_CHECKING:
+    from stationmaster.station.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,9 @@ class Jobs(Protocol):
         after: str | None = None,
     ) -> Sequence[JobView]:
         """The same jobs with everything that belongs to them, in few queries however many there are."""
+
+    def compare(self, references: Sequence[str]) -> Comparison:
+        """Two to ten jobs side by side. Raises NotFound, and UserError for too few or too many jobs."""
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         """The job now, and again after every change or second, until it ends."""

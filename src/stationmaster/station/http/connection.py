@@ -16,7 +16,7 @@ from stationmaster.station.wire.document import Page, RequestDocument
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
 
 Answer = TypeVar("Answer", bound=BaseModel)
-Parameters = Mapping[str, str | int | float | bool | None]
+Parameters = Mapping[str, str | int | float | bool | list[str] | None]
 
 _SECONDS = httpx.Timeout(60.0, connect=10.0)
 _PATIENT = httpx.Timeout(600.0, connect=10.0)  # for what asks a provider, a bucket or the Hub
@@ -143,5 +143,8 @@ def segment(text: str) -> str:
     return "%2E" * len(text) if text in (".", "..") else quote(text, safe="")
 
 
-def text_of(value: str | int | float | bool) -> str:
+def text_of(value: str | int | float | bool | list[str]) -> str | list[str]:
+    """A parameter's value as httpx takes it; a list is a parameter that occurs several times."""
+    if isinstance(value, list):
+        return value
     return str(value).lower() if isinstance(value, bool) else str(value)

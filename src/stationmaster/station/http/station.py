@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from stationmaster.station.artifacts import Artifacts
     from stationmaster.station.audit import Audit
     from stationmaster.station.checks import Checks
-    from stationmaster.station.costs import Costs
     from stationmaster.station.datasets import Datasets
     from stationmaster.station.history import Events, Logs, Readings
+    from stationmaster.station.http.costs import HttpCosts
     from stationmaster.station.http.credits import HttpCredits
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
@@ -80,8 +80,10 @@ class HttpStation:
         return HttpArtifacts(self.connection)
 
     @cached_property
-    def costs(self) -> Costs:
-        return cast("Costs", _OnlyThere("costs"))
+    def costs(self) -> HttpCosts:
+        from stationmaster.station.http.costs import HttpCosts
+
+        return HttpCosts(self.connection)
 
     @cached_property
     def models(self) -> Models:

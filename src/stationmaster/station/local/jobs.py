@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.lifecycle import TERMINAL, is_parked
@@ -15,6 +16,9 @@ from stationmaster.station.jobs import JobView, Wanted
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.interest import Interest
 from stationmaster.station.local.job_views import views_of
+
+if TYPE_CHECKING:
+    from stationmaster.station.comparison import Comparison
 
 _LOOK_SECONDS = 1.0
 
@@ -73,6 +77,12 @@ class LocalJobs:
     ) -> Sequence[JobView]:
         found = self.listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=after)
         return views_of(self._store, found)
+
+    def compare(self, references: Sequence[str]) -> Comparison:
+        from stationmaster.station.comparison import compare, require_comparable
+
+        require_comparable(references)
+        return compare(views_of(self._store, [self.find(reference) for reference in references]))
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         with self._store.waker() as waker:

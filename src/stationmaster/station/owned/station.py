@@ -12,18 +12,18 @@ from stationmaster.station.artifacts import Artifacts
 from stationmaster.station.audit import Audit
 from stationmaster.station.base import Station
 from stationmaster.station.checks import Checks
-from stationmaster.station.costs import Costs
 from stationmaster.station.datasets import Datasets
 from stationmaster.station.history import Events, Logs, Readings
 from stationmaster.station.instances import Instances
-from stationmaster.station.jobs import Jobs
 from stationmaster.station.keys import Keys
 from stationmaster.station.metrics import Metrics
 from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
 from stationmaster.station.owned.artifacts import OwnedArtifacts
+from stationmaster.station.owned.costs import OwnedCosts
 from stationmaster.station.owned.credits import OwnedCredits
+from stationmaster.station.owned.jobs import OwnedJobs
 from stationmaster.station.owned.models import OwnedModels
 from stationmaster.station.owned.notifications import OwnedNotifications
 from stationmaster.station.owned.offers import OwnedOffers
@@ -51,8 +51,8 @@ class OwnedStation:
         )
 
     @cached_property
-    def jobs(self) -> Jobs:
-        return cast(Jobs, _Closed("jobs"))
+    def jobs(self) -> OwnedJobs:
+        return OwnedJobs(self._caller, self._all.jobs)
 
     @cached_property
     def events(self) -> Events:
@@ -79,8 +79,8 @@ class OwnedStation:
         return OwnedArtifacts(self._caller, self._all.artifacts, self._all.jobs)
 
     @cached_property
-    def costs(self) -> Costs:
-        return cast(Costs, _Closed("costs"))
+    def costs(self) -> OwnedCosts:
+        return OwnedCosts(self._caller, self._all.costs, self._all.jobs)
 
     @cached_property
     def models(self) -> Models:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -39,6 +39,18 @@ from stationmaster.station.wire.job_parts import (
 )
 from stationmaster.station.wire.plain import plain, unplain
 from stationmaster.station.wire.quote import QuoteDocument
+
+StateName = Literal[
+    "QUEUED",
+    "PROVISIONING",
+    "TRANSFERRING_DATA",
+    "EXECUTING",
+    "FETCHING_RESULTS",
+    "FINALIZING",
+    "RELEASING",
+    "ENDED",
+]
+"""A state that can be asked for; a job of a newer version can be in another one."""
 
 
 class ExecutionDocument(Document):

@@ -1,0 +1,31 @@
+"""What a user's own jobs cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stationmaster.model import Caller
+from stationmaster.station.costs import Costs, PaidLine
+from stationmaster.station.jobs import Jobs
+from stationmaster.station.owned.rights import own_job
+
+
+class OwnedCosts:
+    def __init__(self, caller: Caller, costs: Costs, jobs: Jobs) -> None:
+        self._caller = caller
+        self._all = costs
+        self._jobs = jobs
+
+    def lines(
+        self,
+        job_id: str | None = None,
+        *,
+        owner: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> Sequence[PaidLine]:
+        if job_id is not None:
+            return self._all.lines(own_job(self._caller, self._jobs, job_id).id)
+        if owner not in (None, self._caller.user):
+            return []
+        return self._all.lines(owner=self._caller.user, after=after, limit=limit)
