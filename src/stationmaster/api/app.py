@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fastapi import APIRouter, FastAPI
+from fastapi.staticfiles import StaticFiles
 
 from stationmaster import __version__
 from stationmaster.api.description import DescribedApp
-from stationmaster.api.gate.signing_in import SigningIn
-from stationmaster.api.problems import add_problem_handlers
+from stationmaster.api.gate.chain import ANSWERS, add_gate
+from stationmaster.api.gate.policy import GatePolicy
+from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
     artifacts,
     costs,
@@ -19,12 +21,15 @@ from stationmaster.api.routes import (
     jobs,
     models,
     offers,
+    pages,
     proposals,
     recipes,
     server,
+    session,
     uploads,
     users,
 )
+from stationmaster.api.routes.pages import STATIC
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.station.base import Station
 from stationmaster.station.doorkeeper import Doorkeeper
@@ -45,6 +50,8 @@ ROUTES: tuple[APIRouter, ...] = (
 )
 """The routes that answer from the station, one entry per noun."""
 
+_OPEN = GatePolicy()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
@@ -53,6 +60,7 @@ class Service:
     station: Station
     doorkeeper: Doorkeeper
     allowances: Allowances = NOTHING_MORE  # what users may choose
+    gate: GatePolicy = _OPEN
     tickets: UploadTickets | None = None  # without them there are no routes for uploads by machines
 
 
@@ -64,9 +72,13 @@ def build_app(service: Service) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
+        responses=problems(*ANSWERS),
     )
     app.state.station = service.station
     app.state.allowances = service.allowances
+    app.state.doorkeeper = service.doorkeeper
+    app.state.is_https = service.gate.is_https
     app.state.takes_uploads = service.tickets is not None
     add_problem_handlers(app)
     app.include_router(health.routes)
@@ -74,5 +86,8 @@ def build_app(service: Service) -> FastAPI:
         app.include_router(routes)
     if service.tickets is not None:
         app.include_router(uploads.upload_routes(service.tickets))
-    app.add_middleware(SigningIn, doorkeeper=service.doorkeeper)
+    app.include_router(session.routes)
+    app.include_router(pages.routes)
+    app.mount("/static", StaticFiles(directory=STATIC))
+    add_gate(app, service.gate, service.doorkeeper)
     return app

@@ -6,15 +6,12 @@ import math
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
+from starlette.exceptions import HTTPException as FrameworkError
 
 from stationmaster.errors import NotFound, StationmasterError, UserError
-from stationmaster.event_log import get_logger
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
-
-log = get_logger("stationmaster.serve")
 
 
 def problem_response(error: StationmasterError) -> Response:
@@ -39,8 +36,7 @@ def _described(meaning: str) -> dict[str, Any]:
 def add_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(StationmasterError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _of_the_framework)
-    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(FrameworkError, _of_the_framework)
 
 
 def _ours(_request: Request, error: Exception) -> Response:
@@ -58,6 +54,14 @@ def _invalid(_request: Request, error: Exception) -> Response:
     )
 
 
+class BodyRefused(HTTPException):
+    """Raised while a route reads the body; FastAPI lets exceptions of this kind through to the handlers of errors."""
+
+    def __init__(self, problem: StationmasterError) -> None:
+        super().__init__(problem.http_status, str(problem))
+        self.problem = problem
+
+
 class InvalidRequest(UserError):
     """The request does not follow the API's schema."""
 
@@ -71,7 +75,9 @@ class MethodRefused(UserError):
 
 
 def _of_the_framework(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+    assert isinstance(error, FrameworkError)
+    if isinstance(error, BodyRefused):
+        return problem_response(error.problem)
     if error.status_code == HTTPStatus.NOT_FOUND:
         return problem_response(NotFound("there is nothing at this address", hint="see GET /api/openapi.json"))
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -79,8 +85,3 @@ def _of_the_framework(_request: Request, error: Exception) -> Response:
         refused.headers.update(error.headers or {})
         return refused
     return problem_response(UserError(str(error.detail)))
-
-
-def _unexpected(request: Request, error: Exception) -> Response:
-    log.error("request.failed", path=request.url.path, problem=f"{type(error).__name__}: {error}", exc_info=error)
-    return problem_response(StationmasterError("the server made a mistake; its log has the details"))

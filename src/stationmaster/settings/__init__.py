@@ -19,7 +19,6 @@ from stationmaster.settings.files import (
     BucketSettings,
     ComfyDeploySettings,
     HubSettings,
-    ServeSettings,
     TransferSettings,
 )
 from stationmaster.settings.flow import (
@@ -43,6 +42,7 @@ from stationmaster.settings.machines import (
 )
 from stationmaster.settings.messages import NotifySettings
 from stationmaster.settings.section import Section, checked_hours, checked_zone, section_of_defaults
+from stationmaster.settings.serving import ServeSettings
 
 __all__ = [
     "DEFAULT_LOG_CAP_BYTES",
@@ -61,6 +61,7 @@ __all__ = [
     "MonitoringSettings",
     "NotifySettings",
     "OwnHostSettings",
+    "ServeSettings",
     "Settings",
     "SshSettings",
     "StallSettings",

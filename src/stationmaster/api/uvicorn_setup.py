@@ -1,0 +1,37 @@
+"""How uvicorn runs the service: the same in production and in tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from stationmaster.api.protocol import ConnectionLimits, guarded_by
+
+_CLOSING_SECONDS = 5
+
+
+def uvicorn_config(
+    app: FastAPI,
+    *,
+    limits: ConnectionLimits | None = None,
+    proxies: tuple[str, ...] = (),
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=guarded_by(limits or ConnectionLimits()),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="error",  # warnings are about malformed requests: anybody could fill the log
+        access_log=False,  # tickets are in the paths
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
+    )

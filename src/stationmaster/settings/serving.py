@@ -1,0 +1,81 @@
+"""Settings of the HTTP service."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
+
+from stationmaster.settings.addresses import BaseUrl, is_host
+from stationmaster.settings.section import Section
+
+MIB = 1024 * 1024
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this computer reaches an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def checked_host_name(value: str) -> str:
+    """Return a host name or IP address without a port. Raises ValueError for anything else."""
+    name = value.strip("[]").lower()
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        if not is_host(name) or any(sign in name for sign in ":/*@"):
+            raise ValueError("must be host names without a scheme or port, such as station.example.org") from None
+    return name
+
+
+class ServeSettings(Section):
+    """The HTTP service: `stationmaster serve` and `stationmaster up`."""
+
+    host: str = "127.0.0.1"
+    """Address that the HTTP service listens on."""
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Port that the HTTP service listens on; 0 picks a free one."""
+    public_url: BaseUrl | None = None
+    """URL at which rented machines reach the HTTP service to upload models; empty: upload URLs are sent over SSH."""
+    user_providers: tuple[str, ...] = ()
+    """Providers that users may choose besides the default one. Administrators may choose any."""
+    user_datasets: tuple[str, ...] = ()
+    """Beginnings of the dataset addresses that users may train on besides their uploads, such as
+    s3://pictures/shared/ or hf://datasets/anna/. They are read with your keys. Empty: uploads only."""
+    auth: bool = True
+    """Whether requests need a token or a signed-in browser. Without, every request is the administrator's; possible
+    only on a loopback address."""
+    hosts: tuple[Annotated[str, AfterValidator(checked_host_name)], ...] = ()
+    """Further host names that the HTTP service answers to, besides loopback, its own address and public_url."""
+    proxies: tuple[str, ...] = ()
+    """Addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto headers are believed."""
+    tls_cert: Path | None = None
+    """File with the TLS certificate chain (PEM); empty serves plain HTTP."""
+    tls_key: Path | None = None
+    """File with the private key of tls_cert (PEM)."""
+    requests_per_minute: int = Field(default=1200, ge=0)
+    """Limit on requests per minute and user, or per address without a token; 0 sets no limit."""
+    largest_upload_bytes: int = Field(default=64 * MIB, ge=MIB)
+    """Limit for one uploaded piece of a dataset and for imported metrics, in bytes."""
+
+    @model_validator(mode="after")
+    def _safe(self) -> ServeSettings:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("tls_cert and tls_key need each other")
+        if not self.auth and not is_loopback(self.host):
+            raise ValueError("auth can only be off on a loopback address; set host to 127.0.0.1 or auth to true")
+        return self
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the service by https."""
+        return self.tls_cert is not None or (self.public_url or "").startswith("https://")
