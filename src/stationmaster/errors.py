@@ -6,7 +6,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── RecipeInvalid         a recipe does not follow the schema
 │   ├── DatasetInvalid        the dataset has errors that would waste money
 │   ├── NotFound              no such job, recipe, file
-│   ├── IllegalMove           the job's state does not allow this
+│   ├── IllegalMove           the job's state does not allow this; WrongOffset (a piece of an upload that does not fit)
 │   ├── AlreadyEnded          the outcome is written and does not change
 │   ├── TicketRefused         an upload ticket that was used, has expired or does not fit; TokenMissing (not shown)
 │   ├── SecretRefused         a secret that may do too much to be sent to a rented machine
@@ -90,6 +90,14 @@ class AlreadyEnded(IllegalMove):
     """The job has already ended; nothing was changed."""
 
     exit_code = 0  # asking twice is not a failure
+
+
+class WrongOffset(IllegalMove):
+    """The piece does not begin where the file on the server ends."""
+
+    def __init__(self, message: str | None = None, *, received: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.received = received  # where the next piece begins, as far as it is known
 
 
 class TicketRefused(UserError):

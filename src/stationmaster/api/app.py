@@ -16,6 +16,8 @@ from stationmaster.api.routes import (
     artifacts,
     costs,
     credits,
+    dataset_files,
+    datasets,
     health,
     inbox,
     jobs,
@@ -47,6 +49,8 @@ ROUTES: tuple[APIRouter, ...] = (
     proposals.routes,
     offers.routes,
     recipes.routes,
+    datasets.routes,
+    dataset_files.routes,
 )
 """The routes that answer from the station, one entry per noun."""
 

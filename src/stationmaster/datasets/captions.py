@@ -39,7 +39,7 @@ def check_captions(
                 yield text
                 continue
             texts[caption.path] = text
-            yield from _check_text(caption.path, text, rules)
+            yield from check_text(caption.path, text, rules)
     yield from _check_repetition(texts)
     yield from _check_trigger(texts, rules.trigger)
 
@@ -82,7 +82,8 @@ def _check_coverage(
         yield judge("caption_missing", image.path, "no caption", f"write one to {shown(image.stem)}.txt")
 
 
-def _check_text(path: str, text: str, rules: DatasetRules) -> Iterator[DatasetProblem]:
+def check_text(path: str, text: str, rules: DatasetRules) -> Iterator[DatasetProblem]:
+    """Check one caption by itself."""
     if not text:
         judge = error if rules.captions is CaptionRule.REQUIRED else warning
         yield judge("caption_empty", path, "the caption is empty", "describe the image in one sentence")

@@ -73,6 +73,12 @@ def scan(folder: Path) -> tuple[TreeEntry, ...]:
     return tuple(sorted(_bounded(_walk(root), root), key=lambda entry: os.fsencode(entry.path)))
 
 
+def entry_of(root: Path, path: str) -> TreeEntry:
+    """One file below a folder that contains no links."""
+    source = f"{root}/{path}"
+    return _entry(path, source, os.lstat(source))
+
+
 def files_of(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
     """The entries that are packed and trained on."""
     return tuple(entry for entry in entries if entry.kind is TreeEntryKind.FILE)

@@ -32,7 +32,7 @@ def _check_image_set(files: Sequence[TreeEntry], problems: list[DatasetProblem],
     problems += check_images(images, rules)
     problems += check_captions(captions, images.subjects, rules)
     used = {*images.subjects, *images.controls, *captions}
-    problems += [_unused(file) for file in files if file not in used]
+    problems += [unused(file) for file in files if file not in used]
     return _report(files, problems, images=len(images.subjects), captions=len(captions))
 
 
@@ -40,7 +40,7 @@ def _check_text_set(files: Sequence[TreeEntry], problems: list[DatasetProblem], 
     rows_in = [file for file in files if file.suffix in ROW_SUFFIXES]
     found = check_rows(rows_in, rules)
     problems += found.problems
-    problems += [_unused(file) for file in files if file.suffix not in ROW_SUFFIXES]
+    problems += [unused(file) for file in files if file.suffix not in ROW_SUFFIXES]
     return _report(files, problems, rows=found.rows)
 
 
@@ -69,7 +69,8 @@ _TREE_PROBLEMS: dict[TreeEntryKind, tuple[Severity, str, str, str]] = {
 }  # fmt: skip
 
 
-def _unused(file: TreeEntry) -> DatasetProblem:
+def unused(file: TreeEntry) -> DatasetProblem:
+    """The warning about a file that no rule is about."""
     if file.suffix in UNUSED_SUFFIXES:
         text = f"trainers do not read {file.suffix} images"
         return warning("image_format", file.path, text, "export it as PNG or JPEG (--fix converts GIF, BMP and TIFF)")

@@ -10,6 +10,7 @@ from stationmaster.station.audit import Audit
 from stationmaster.station.checks import Checks
 from stationmaster.station.costs import Costs
 from stationmaster.station.credits import Credits
+from stationmaster.station.dataset_uploads import DatasetUploads
 from stationmaster.station.datasets import Datasets
 from stationmaster.station.history import Events, Logs, Readings
 from stationmaster.station.instances import Instances
@@ -67,6 +68,8 @@ class Station(Protocol):
     def recipes(self) -> Recipes: ...
     @property
     def datasets(self) -> Datasets: ...
+    @property
+    def dataset_uploads(self) -> DatasetUploads: ...
     @property
     def instances(self) -> Instances: ...
     @property

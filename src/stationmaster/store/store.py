@@ -31,6 +31,7 @@ from stationmaster.store.watchers import Watchers
 if TYPE_CHECKING:
     from stationmaster.store.access import AccessRows
     from stationmaster.store.analyses import Analyses
+    from stationmaster.store.dataset_uploads import DatasetUploads
     from stationmaster.store.leases import Leases
     from stationmaster.store.ledger import Ledger
     from stationmaster.store.runs import Runs
@@ -92,6 +93,12 @@ class Store:
         from stationmaster.store.analyses import Analyses
 
         return Analyses(self.database)
+
+    @cached_property
+    def dataset_uploads(self) -> DatasetUploads:
+        from stationmaster.store.dataset_uploads import DatasetUploads
+
+        return DatasetUploads(self.database)
 
     @cached_property
     def ledger(self) -> Ledger:

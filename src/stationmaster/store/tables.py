@@ -502,6 +502,8 @@ dataset_uploads = sa.Table(
     Column("owner", Text, nullable=False),
     Column("name", StorableText, nullable=False),
     Column("created_at", Double, nullable=False),
-    Column("touched_at", Double, nullable=False),  # one that nothing has arrived for since is removed
-    Index("uploads_of_user", "owner"),
+    Column("charged_bytes", BigInteger, nullable=False),  # counts against the owner's limit, arrived or only announced
+    Column("sha256", Text),  # of the one archive that it is to be
+    Column("size", BigInteger),
+    Index("uploads_of_user", "owner", "created_at"),
 )

@@ -15,17 +15,28 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.datasets.tree import files_of, scan, shown
 from stationmaster.datasets.uploads.names import is_archive, require_valid_name
-from stationmaster.errors import DatasetInvalid, DiskFull, IllegalMove, NotFound
+from stationmaster.errors import DatasetInvalid, DiskFull, NotFound, WrongOffset
 from stationmaster.files import write_atomically
 
 _ID = re.compile(r"[0-9a-f]{32}")
+
+
+_LEAST_CHARGE = 16 << 10  # a disk can be filled with empty files too
+
+Charge = Callable[[int], None]
+"""Counts bytes against a limit; raises if it is exceeded."""
+
+
+def charged(size: int) -> int:
+    """The bytes that a file of this size counts as."""
+    return max(size, _LEAST_CHARGE)
 
 
 def new_id() -> str:
@@ -121,12 +132,14 @@ class UploadFolder:
         return found
 
     def remove_file(self, path: str) -> int:
-        """Returns how many bytes it was to have. Raises NotFound."""
-        found = self.file(path)
+        """Returns how many bytes were charged for it. Raises NotFound."""
+        self.file(path)
         with self.locked():
+            found = [self._arriving_file(path), self._finished_file(path)]
             self._drop_part(path)
-            (self.files / path).unlink(missing_ok=True)
-        return found.size
+            if found[1] is not None:
+                (self.files / path).unlink()
+        return sum(charged(file.size) for file in found if file is not None)
 
     def remove(self, *, unused_seconds: float = 0.0) -> bool:
         """Remove the folder, unless it was used within that time; False if it stays or is gone already."""
@@ -155,14 +168,19 @@ class UploadFolder:
 
     # What one writer of a file does; `PartWriter` calls these.
 
-    def begin_part(self, path: str, size: int, *, offset: int, restart: bool) -> Path:
-        """The file that the bytes from `offset` on are appended to. Raises WrongOffset."""
+    def begin_part(self, path: str, size: int, *, offset: int, restart: bool, charge: Charge) -> Path:
+        """The file that the bytes from `offset` on are appended to. Raises WrongOffset.
+
+        `charge` is called before a file is begun, with how many bytes more it will have than its former part.
+        """
+        require_valid_name(path)
         with self.locked():
             found = self._arriving_file(path)
-            if found is None or (offset == 0 and (restart or found.size != size)):
-                found = self._new_part(path, size) if offset == 0 else self._finished_file(path)
-            if found is None or found.is_complete or found.size != size or found.received != offset:
-                raise wrong_offset(found or ArrivedFile(path=path, received=0, size=size, is_complete=False))
+            if offset == 0 and (found is None or restart or found.size != size):
+                charge(charged(size) - (0 if found is None else charged(found.size)))
+                found = self._new_part(path, size)
+            if found is None or found.size != size or found.received != offset:
+                raise self.wrong_offset(path)
         return self._part(path)
 
     def append(self, path: str, descriptor: int, data: bytes, *, offset: int) -> None:
@@ -171,21 +189,24 @@ class UploadFolder:
             self._require_current(path, descriptor, length=offset)
             _write(descriptor, data, offset, path)
 
-    def finish_part(self, path: str, descriptor: int, *, size: int) -> None:
+    def finish_part(self, path: str, descriptor: int, *, size: int) -> int:
+        """The file has arrived; returns how many bytes are charged for the one that it replaces. Raises
+        DatasetInvalid if a folder has its name.
+        """
         with self.locked():
             self._require_current(path, descriptor, length=size)
-            target = self.files / path
+            target, former = self.files / path, self._finished_file(path)
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 self._part(path).replace(target)
             except OSError as problem:
-                self._drop_part(path)
                 raise DatasetInvalid(
                     f"{shown(path)} cannot be stored: {problem.strerror}",
                     hint="a file and a folder cannot have the same name",
                 ) from None
             self._drop_part(path)
             os.utime(self._about)
+            return 0 if former is None else charged(former.size)
 
     def drop_part(self, path: str) -> None:
         with self.locked():
@@ -198,8 +219,12 @@ class UploadFolder:
         except FileNotFoundError:
             is_ours = False
         if not is_ours or ours.st_size != length:
-            there = self._arriving_file(path) or self._finished_file(path)
-            raise wrong_offset(there or ArrivedFile(path=path, received=0, size=0, is_complete=False))
+            raise self.wrong_offset(path)
+
+    def wrong_offset(self, path: str) -> WrongOffset:
+        """The error for a piece that does not begin where the file ends."""
+        there = self._arriving_file(path) or self._finished_file(path)
+        return _wrong_offset(there or ArrivedFile(path=path, received=0, size=0, is_complete=False))
 
     def _new_part(self, path: str, size: int) -> ArrivedFile:
         self._drop_part(path)  # another writer's, which then sees that the file is no longer its own
@@ -239,27 +264,20 @@ class UploadFolder:
         return no_such_upload(self.id)
 
 
-class WrongOffset(IllegalMove):
-    """The piece does not begin where the file on the server ends."""
-
-    def __init__(self, message: str, there: ArrivedFile, *, hint: str) -> None:
-        super().__init__(message, hint=hint)
-        self.there = there
-
-
 def no_such_upload(upload_id: str) -> NotFound:
     readable = shown(upload_id.encode("utf-8", "replace").decode())
     return NotFound(f"there is no upload {readable}", hint="it may have expired; begin a new upload")
 
 
-def wrong_offset(there: ArrivedFile) -> WrongOffset:
+def _wrong_offset(there: ArrivedFile) -> WrongOffset:
+    name = shown(there.path)
     if there.is_complete:
-        return WrongOffset(f"{shown(there.path)} is complete", there, hint="to replace it, send it from its first byte")
-    return WrongOffset(
-        f"{shown(there.path)} has {there.received} of {there.size} bytes",
-        there,
-        hint=f"continue at byte {there.received}",
-    )
+        text, hint = f"{name} is complete", "to replace it, send it from its first byte"
+    elif there.received:
+        text, hint = f"{name} has {there.received} of {there.size} bytes", f"continue at byte {there.received}"
+    else:
+        text, hint = f"nothing of {name} is here", "begin at byte 0"
+    return WrongOffset(text, received=there.received, hint=hint)
 
 
 def _arrived(words: Path) -> ArrivedFile | None:

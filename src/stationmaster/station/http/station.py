@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from stationmaster.station.artifacts import Artifacts
     from stationmaster.station.audit import Audit
     from stationmaster.station.checks import Checks
-    from stationmaster.station.datasets import Datasets
     from stationmaster.station.history import Events, Logs, Readings
     from stationmaster.station.http.costs import HttpCosts
     from stationmaster.station.http.credits import HttpCredits
+    from stationmaster.station.http.dataset_uploads import HttpDatasetUploads
+    from stationmaster.station.http.datasets import HttpDatasets
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
     from stationmaster.station.http.offers import HttpOffers
@@ -130,8 +131,16 @@ class HttpStation:
         return HttpRecipes(self.connection)
 
     @cached_property
-    def datasets(self) -> Datasets:
-        return cast("Datasets", _OnlyThere("datasets"))
+    def datasets(self) -> HttpDatasets:
+        from stationmaster.station.http.datasets import HttpDatasets
+
+        return HttpDatasets(self.connection)
+
+    @cached_property
+    def dataset_uploads(self) -> HttpDatasetUploads:
+        from stationmaster.station.http.dataset_uploads import HttpDatasetUploads
+
+        return HttpDatasetUploads(self.connection)
 
     @cached_property
     def instances(self) -> Instances:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from stationmaster.datasets import pack, repair, validate
@@ -46,22 +47,30 @@ class LocalDatasets:
         force: bool = False,
         progress: Progress | None = None,
     ) -> PackedDataset:
-        pack.require_replaceable(target, force=force)
-        compression = Compression.ZSTD if zstd else Compression.NONE
-        write = pack.pack_into if target.is_dir() else pack.pack
-        with open_source(source, self._settings, progress=progress) as folder:
-            packed = write(folder, target, compression=compression)
-        return PackedDataset(
-            path=packed.path,
-            sha256=packed.sha256,
-            size=packed.size,
-            files=packed.files,
-            fingerprint=packed.fingerprint,
-            manifest=pack.write_manifest(packed),
-        )
+        opened = open_source(source, self._settings, progress=progress)
+        return pack_source(opened, target, zstd=zstd, force=force)
 
     def write_sample(self, folder: Path | None = None) -> SampleSet:
         place = self._settings.home / "demo" / "images" if folder is None else folder
         with user_errors_of_files("choose a folder that you can write to"):
             write_sample_set(place)
         return SampleSet(folder=place, trigger=TRIGGER)
+
+
+def pack_source(
+    source: AbstractContextManager[Path], target: Path, *, zstd: bool = False, force: bool = False
+) -> PackedDataset:
+    """Pack the folder that `source` opens. Raises as `Datasets.pack` does."""
+    pack.require_replaceable(target, force=force)
+    compression = Compression.ZSTD if zstd else Compression.NONE
+    write = pack.pack_into if target.is_dir() else pack.pack
+    with source as folder:
+        packed = write(folder, target, compression=compression)
+    return PackedDataset(
+        path=packed.path,
+        sha256=packed.sha256,
+        size=packed.size,
+        files=packed.files,
+        fingerprint=packed.fingerprint,
+        manifest=pack.write_manifest(packed),
+    )

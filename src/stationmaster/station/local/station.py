@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stationmaster.station.local.checks import LocalChecks
     from stationmaster.station.local.costs import LocalCosts
     from stationmaster.station.local.credits import LocalCredits
+    from stationmaster.station.local.dataset_uploads import LocalDatasetUploads
     from stationmaster.station.local.datasets import LocalDatasets
     from stationmaster.station.local.history import LocalEvents, LocalLogs, LocalReadings
     from stationmaster.station.local.instances import LocalInstances
@@ -166,6 +167,12 @@ class LocalStation:
         from stationmaster.station.local.datasets import LocalDatasets
 
         return LocalDatasets(self.installation)
+
+    @cached_property
+    def dataset_uploads(self) -> LocalDatasetUploads:
+        from stationmaster.station.local.dataset_uploads import LocalDatasetUploads
+
+        return LocalDatasetUploads(self.installation)
 
     @cached_property
     def instances(self) -> LocalInstances:

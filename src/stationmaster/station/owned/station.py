@@ -12,7 +12,6 @@ from stationmaster.station.artifacts import Artifacts
 from stationmaster.station.audit import Audit
 from stationmaster.station.base import Station
 from stationmaster.station.checks import Checks
-from stationmaster.station.datasets import Datasets
 from stationmaster.station.history import Events, Logs, Readings
 from stationmaster.station.instances import Instances
 from stationmaster.station.keys import Keys
@@ -23,6 +22,8 @@ from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
 from stationmaster.station.owned.artifacts import OwnedArtifacts
 from stationmaster.station.owned.costs import OwnedCosts
 from stationmaster.station.owned.credits import OwnedCredits
+from stationmaster.station.owned.dataset_uploads import OwnedDatasetUploads
+from stationmaster.station.owned.datasets import OwnedDatasets
 from stationmaster.station.owned.jobs import OwnedJobs
 from stationmaster.station.owned.models import OwnedModels
 from stationmaster.station.owned.notifications import OwnedNotifications
@@ -115,8 +116,12 @@ class OwnedStation:
         return OwnedRecipes(self._all.recipes)
 
     @cached_property
-    def datasets(self) -> Datasets:
-        return cast(Datasets, _Closed("datasets"))
+    def datasets(self) -> OwnedDatasets:
+        return OwnedDatasets(self._caller, self._all.datasets, self.dataset_uploads)
+
+    @cached_property
+    def dataset_uploads(self) -> OwnedDatasetUploads:
+        return OwnedDatasetUploads(self._caller, self._all.dataset_uploads)
 
     @cached_property
     def instances(self) -> Instances:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field
 
 from stationmaster.datasets.report import DatasetProblem, DatasetReport, Severity
 from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules, RowFormat
+from stationmaster.datasets.sources.reference import RemoteReference, parse_reference
 from stationmaster.datasets.tree import shown
+from stationmaster.errors import UserError
 from stationmaster.station.datasets import PackedDataset
 from stationmaster.station.wire.document import Document, RequestDocument
 
@@ -169,6 +172,15 @@ class AskedCheck(RequestDocument):
     @classmethod
     def of(cls, dataset: str, rules: DatasetRules) -> Self:
         return cls(dataset=dataset, **DatasetRulesDocument.of(rules).model_dump())
+
+    def source(self) -> RemoteReference:
+        """Raises UserError for a path: files of the server are not for those who use it from elsewhere."""
+        source = parse_reference(self.dataset)
+        if isinstance(source, Path):
+            raise UserError(
+                "a dataset on the server's own disk cannot be checked from here", hint="upload it: POST /api/datasets"
+            )
+        return source
 
     def rules(self) -> DatasetRules:
         return DatasetRules(**self.model_dump(exclude={"dataset"}))

@@ -81,8 +81,10 @@ sa.Table(
     Column("owner", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("created_at", Double, nullable=False),
-    Column("touched_at", Double, nullable=False),
-    Index("uploads_of_user", "owner"),
+    Column("charged_bytes", BigInteger, nullable=False),
+    Column("sha256", Text),
+    Column("size", BigInteger),
+    Index("uploads_of_user", "owner", "created_at"),
 )
 
 

@@ -1,0 +1,206 @@
+"""Datasets that were uploaded to this computer: files in its home, and a row each that says whose they are."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+from stationmaster.datasets import validate
+from stationmaster.datasets.archive_reader import open_dataset
+from stationmaster.datasets.report import DatasetReport
+from stationmaster.datasets.rules import DatasetRules, rules_of
+from stationmaster.datasets.uploads.arriving import check_arrived
+from stationmaster.datasets.uploads.folder import About, ArrivedFile, UploadFolder, new_id, no_such_upload
+from stationmaster.datasets.uploads.names import is_archive
+from stationmaster.datasets.uploads.part_writer import PartWriter, Piece
+from stationmaster.errors import DatasetInvalid, DiskFull, TooLarge, UserError
+from stationmaster.recipes.registry import find
+from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile
+from stationmaster.station.local.dataset_sources import uploads_of
+from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.tokens import role_of
+from stationmaster.store.dataset_uploads import StoredUpload
+
+UNUSED_SECONDS = 3 * 24 * 3600.0
+"""An upload that was not used for this time is removed."""
+
+_LONGEST_NAME = 120
+
+
+class LocalDatasetUploads:
+    def __init__(self, installation: Installation) -> None:
+        self._settings = installation.settings
+        self._limits = installation.settings.serve
+        self._store = installation.store
+        self._home = uploads_of(installation.settings)
+
+    def start(self, new: NewUpload) -> Upload:
+        _require_name(new.name)
+        if (new.sha256 is None) != (new.size is None):
+            raise UserError("sha256 and size belong together", hint="give both of one archive, or neither")
+        if new.size is not None and new.size > self._limits.largest_dataset_bytes:
+            raise TooLarge(f"a dataset may have {self._limits.largest_dataset_bytes:,} bytes")
+        role_of(self._store, new.owner)
+        self._rules(new.recipe, new.trigger)
+        if new.sha256 is not None and new.size is not None:
+            for stored in self._store.dataset_uploads.same(new.owner, sha256=new.sha256, size=new.size):
+                if (known := self._shown(stored)) is not None:
+                    self._folder(known.id).touch()
+                    return known
+        folder = UploadFolder(self._home, new_id())
+        folder.create(About(name=new.name, recipe=new.recipe, trigger=new.trigger))
+        self._store.dataset_uploads.add(folder.id, owner=new.owner, name=new.name, sha256=new.sha256, size=new.size)
+        return self.find(folder.id)
+
+    def listed(self, owner: str, *, after: str | None = None, limit: int = 50) -> Sequence[Upload]:
+        found = self._store.dataset_uploads.of_owner(owner, after=after, limit=limit)
+        return [shown for stored in found if (shown := self._shown(stored)) is not None]
+
+    def find(self, upload_id: str) -> Upload:
+        found = self._shown(self._stored(upload_id))
+        if found is None:
+            raise no_such_upload(upload_id)
+        return found
+
+    def files(self, upload_id: str) -> Sequence[UploadedFile]:
+        return [_file(each) for each in self._folder(upload_id).listed()]
+
+    def file(self, upload_id: str, path: str) -> UploadedFile:
+        return _file(self._folder(upload_id).file(path))
+
+    def write(
+        self,
+        upload_id: str,
+        path: str,
+        *,
+        size: int,
+        offset: int = 0,
+        restart: bool = False,
+        sha256: str | None = None,
+    ) -> LocalFileWriter:
+        stored = self._stored(upload_id)
+        if stored.sha256 is not None:
+            _require_announced(stored, path, size)
+            sha256 = stored.sha256
+        folder = self._folder(upload_id)
+        about = folder.about()
+        self._require_room(size - offset)
+        piece = Piece(path=path, size=size, offset=offset, restart=restart, sha256=sha256)
+        writer = PartWriter(folder, piece, charge=lambda count: self._charge(upload_id, count))
+        return LocalFileWriter(self, folder, writer, self._rules(about.recipe, about.trigger))
+
+    def remove_file(self, upload_id: str, path: str) -> None:
+        self._charge(upload_id, -self._folder(upload_id).remove_file(path))
+
+    def check(self, upload_id: str, *, recipe: str | None = None, trigger: str | None = None) -> DatasetReport:
+        folder = self._folder(upload_id)
+        about = folder.about()
+        rules = self._rules(recipe or about.recipe, trigger or about.trigger)
+        with open_dataset(folder.dataset()) as files:
+            return validate.check(files, rules)
+
+    def remove(self, upload_id: str) -> None:
+        folder = self._folder(upload_id)
+        self._store.dataset_uploads.remove(upload_id)
+        folder.remove()
+
+    def require_room(self) -> None:
+        """Raises DiskFull if uploads would take the disk space that is to stay free."""
+        self._require_room(0)
+
+    def _charge(self, upload_id: str, count: int) -> None:
+        uploads = self._store.dataset_uploads
+        if count <= 0:
+            uploads.release(upload_id, -count)
+            return
+        most, of_owner = self._limits.largest_dataset_bytes, self._limits.dataset_bytes_per_user
+        uploads.charge(upload_id, count, most=most, most_of_owner=of_owner)
+
+    def _require_room(self, size: int) -> None:
+        free, kept = shutil.disk_usage(self._settings.home).free, self._limits.free_disk_bytes
+        if free - size < kept:
+            raise DiskFull(
+                f"the server has too little disk space: {free:,} bytes are free, {kept:,} are to stay free",
+                hint="remove uploads that are not needed, or ask its administrator",
+            )
+
+    def _rules(self, recipe: str | None, trigger: str | None) -> DatasetRules:
+        if recipe is None:
+            return DatasetRules(trigger=trigger)
+        return rules_of(find(recipe, folders=self._settings.recipes).recipe.dataset, trigger=trigger)
+
+    def _stored(self, upload_id: str) -> StoredUpload:
+        self._folder(upload_id)
+        found = self._store.dataset_uploads.find(upload_id)
+        if found is None:
+            raise no_such_upload(upload_id)
+        return found
+
+    def _folder(self, upload_id: str) -> UploadFolder:
+        return UploadFolder(self._home, upload_id)
+
+    def _shown(self, stored: StoredUpload) -> Upload | None:
+        """None if the folder is being removed at this moment."""
+        folder = self._folder(stored.id)
+        if not folder.path.is_dir():
+            return None
+        files = folder.listed()
+        return Upload(
+            id=stored.id,
+            owner=stored.owner,
+            name=stored.name,
+            created_at=stored.created_at,
+            expires_at=folder.last_use() + UNUSED_SECONDS,
+            files=len(files),
+            bytes=sum(file.received for file in files),
+            is_complete=bool(files) and all(file.is_complete for file in files),
+        )
+
+
+class LocalFileWriter:
+    """Takes the bytes of one file; when it is complete, it is checked."""
+
+    def __init__(
+        self, uploads: LocalDatasetUploads, folder: UploadFolder, writer: PartWriter, rules: DatasetRules
+    ) -> None:
+        self._uploads = uploads
+        self._folder = folder
+        self._writer = writer
+        self._rules = rules
+
+    def append(self, data: bytes) -> None:
+        self._uploads.require_room()
+        self._writer.append(data)
+
+    def finish(self) -> UploadedFile:
+        arrived = self._writer.finish()
+        problems = check_arrived(self._folder.files, arrived.path, self._rules) if arrived.is_complete else ()
+        return UploadedFile(
+            path=arrived.path,
+            received=arrived.received,
+            size=arrived.size,
+            is_complete=arrived.is_complete,
+            problems=problems,
+        )
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _require_name(name: str) -> None:
+    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise UserError(f"an upload's name has 1 to {_LONGEST_NAME} printable characters", hint="for example: cats")
+
+
+def _require_announced(stored: StoredUpload, path: str, size: int) -> None:
+    if size != stored.size or not is_archive(path):
+        raise DatasetInvalid(
+            f"upload {stored.id} is one archive of {stored.size:,} bytes, as announced",
+            hint="begin another upload for other files",
+        )
+
+
+def _file(arrived: ArrivedFile) -> UploadedFile:
+    return UploadedFile(
+        path=arrived.path, received=arrived.received, size=arrived.size, is_complete=arrived.is_complete
+    )
