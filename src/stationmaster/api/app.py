@@ -14,12 +14,14 @@ from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
     artifacts,
+    checks,
     costs,
     credits,
     dataset_files,
     datasets,
     health,
     inbox,
+    instances,
     jobs,
     models,
     offers,
@@ -51,6 +53,8 @@ ROUTES: tuple[APIRouter, ...] = (
     recipes.routes,
     datasets.routes,
     dataset_files.routes,
+    instances.routes,
+    checks.routes,
 )
 """The routes that answer from the station, one entry per noun."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from stationmaster.cli.context import local_station_of
+from stationmaster.cli.context import local_station_of, print_json
 from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
@@ -92,7 +91,9 @@ def check_command(
             else:
                 report = datasets.repair(dataset, fix, rules, progress=progress)
     if as_json:
-        typer.echo(json.dumps(report.to_json(), indent=2))
+        from stationmaster.station.wire.datasets import DatasetReportDocument
+
+        print_json(DatasetReportDocument.of(report).model_dump(mode="json"))
     else:
         show(report_lines(report, repaired=fix))
     report.raise_for_errors()
@@ -123,7 +124,9 @@ def pack_command(
     with local_station_of(context, wake=False) as station, show_download(dataset) as progress:
         packed = station.datasets.pack(dataset, target, zstd=zstd, force=force, progress=progress)
     if as_json:
-        typer.echo(json.dumps(packed_json(packed), indent=2))
+        from stationmaster.station.wire.datasets import PackedDatasetDocument
+
+        print_json(PackedDatasetDocument.of(packed).model_dump(mode="json"))
     else:
         show(packed_lines(packed))
 
@@ -146,18 +149,6 @@ def packed_lines(packed: PackedDataset) -> Iterator[str]:
     yield f"sha256       {packed.sha256}"
     yield f"fingerprint  {packed.fingerprint}"
     yield f"manifest     {shown(str(packed.manifest))}"
-
-
-def packed_json(packed: PackedDataset) -> dict[str, object]:
-    """The `--json` output; the names are stable."""
-    return {
-        "path": str(packed.path),
-        "sha256": packed.sha256,
-        "size": packed.size,
-        "files": packed.files,
-        "fingerprint": packed.fingerprint,
-        "manifest": str(packed.manifest),
-    }
 
 
 def show(lines: Iterator[str]) -> None:

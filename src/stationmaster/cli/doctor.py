@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -50,7 +49,9 @@ def doctor(
             return
         results = station.checks.results()
     if as_json or options_of(context).as_json:
-        print_json([asdict(result) for result in results])
+        from stationmaster.station.wire.checks import CheckDocument
+
+        print_json([CheckDocument.of(result).model_dump(mode="json") for result in results])
     else:
         for result in results:
             typer.echo(f"{'ok ' if result.ok else 'BAD'}  {result.check:<10} {result.detail}")

@@ -51,7 +51,7 @@ def sweep(
         else:
             acted, report = False, station.instances.look()
     if as_json:
-        return print_json(report.as_json())
+        return _print_json(report)
     _show(report, acted=force or acted)
     return None
 
@@ -69,7 +69,7 @@ def instances(context: typer.Context, as_json: JsonOption = False) -> None:
     with station_of(context, wake=False) as station:
         report = station.instances.look()
     if as_json:
-        return print_json(report.as_json())
+        return _print_json(report)
     _show(report, acted=False)
     return None
 
@@ -96,6 +96,12 @@ def _typed_count(machines: int, count: int | None) -> int:
         f"This destroys {machines} machine(s) with all data on them. Type the number of machines", type=int
     )
     return typed
+
+
+def _print_json(report: Report) -> None:
+    from stationmaster.station.wire.instances import SweepDocument
+
+    print_json(SweepDocument.of(report).model_dump(mode="json"))
 
 
 def _show(report: Report, *, acted: bool) -> None:

@@ -24,15 +24,6 @@ class DatasetProblem:
     message: str
     fix: str
 
-    def to_json(self) -> dict[str, str]:
-        return {
-            "severity": self.severity.value,
-            "code": self.code,
-            "path": shown(self.path),
-            "message": self.message,
-            "fix": self.fix,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetReport:
@@ -67,21 +58,6 @@ class DatasetReport:
         raise DatasetInvalid(
             f"the dataset has {count} error{'s' if count > 1 else ''}, first: {where}{first.message}", hint=first.fix
         )
-
-    def to_json(self) -> dict[str, object]:
-        """The `--json` output; its keys are stable."""
-        return {
-            "trainable": self.is_trainable,
-            "files": self.files,
-            "bytes": self.bytes,
-            "images": self.images,
-            "captions": self.captions,
-            "rows": self.rows,
-            "errors": len(self.errors),
-            "warnings": len(self.warnings),
-            "problems": [problem.to_json() for problem in self.problems],
-            "repairs": list(self.repairs),
-        }
 
 
 def error(code: str, path: str, message: str, fix: str) -> DatasetProblem:

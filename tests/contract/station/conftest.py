@@ -45,6 +45,20 @@ def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenW
         yield lambda **environ: opened.enter_context(make(**environ))
 
 
+@pytest.fixture
+def local_world(tmp_path: Path) -> Iterator[LocalWorld]:
+    """The station of this computer, for what is not asked of a server."""
+    with LocalWorld(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_local_world(tmp_path: Path) -> Iterator[OpenWorld]:
+    """As `open_world`, for what is not asked of a server."""
+    with ExitStack() as opened:
+        yield lambda **environ: opened.enter_context(LocalWorld(tmp_path, **environ))
+
+
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_pictures(tmp_path_factory.mktemp("pictures"))

@@ -50,8 +50,8 @@ def test_a_bucket_that_cannot_be_reached_is_told(open_world: Callable[..., Local
     assert not bucket.ok
 
 
-def test_a_service_manager_learns_where_the_home_is_before_there_is_one(world: LocalWorld) -> None:
-    service = world.station.checks.worker_service()
-    assert service.home == str(world.settings.home)
+def test_a_service_manager_learns_where_the_home_is_before_there_is_one(local_world: LocalWorld) -> None:
+    service = local_world.station.checks.worker_service()
+    assert service.home == str(local_world.settings.home)
     assert Path(service.python).exists()
     assert not Path(service.home).exists()

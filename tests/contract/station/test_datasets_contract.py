@@ -122,9 +122,11 @@ def test_a_dataset_from_elsewhere_is_fetched_once_and_its_progress_told(tmp_path
         assert all(done == total for done, total in told), "nothing was fetched again"
 
 
-def test_the_sample_set_is_good_to_train_and_always_the_same(world: LocalWorld, tmp_path: Path) -> None:
+def test_the_sample_set_is_good_to_train_and_always_the_same(
+    world: LocalWorld, local_world: LocalWorld, tmp_path: Path
+) -> None:
     datasets = world.station.datasets
-    own, at_home = datasets.write_sample(tmp_path / "sample"), datasets.write_sample()
+    own, at_home = datasets.write_sample(tmp_path / "sample"), local_world.station.datasets.write_sample()
     assert own.folder == tmp_path / "sample"
     rules = DatasetRules(trigger=own.trigger)
     assert datasets.check(own.folder, rules).problems == ()

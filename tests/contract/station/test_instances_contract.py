@@ -11,7 +11,7 @@ import pytest
 from stationmaster.errors import UserError
 from stationmaster.model import Desired, Outcome, Requirements, State
 from stationmaster.providers.loopback import LoopbackProvider
-from stationmaster.station.instances import Act, Fleet, Instances
+from stationmaster.station.instances import Act, Fleet, Instances, Report
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.submitting import submit
 
@@ -60,7 +60,7 @@ def test_a_look_tells_what_would_be_done_and_does_nothing(three: LocalWorld) -> 
 
 
 def test_without_machines_there_is_nothing_to_tell(world: LocalWorld) -> None:
-    assert world.station.instances.look().as_json() == {"machines": [], "gone": [], "problems": []}
+    assert world.station.instances.look() == Report(findings=[], gone=[], problems=[])
 
 
 def test_a_sweep_ends_what_an_earlier_one_has_told_of_and_nothing_else(three: LocalWorld) -> None:
@@ -76,7 +76,7 @@ def test_a_machine_that_a_job_needs_outlives_a_sweep(open_world: OpenWorld, pict
     world = open_world(STATIONMASTER_SWEEP__GRACE="0")
     with_machine(world, pictures)
     (finding,) = world.station.instances.sweep().findings
-    assert (finding.verdict.act, finding.done, finding.job and finding.job.id) == (Act.LEAVE, False, "busy")
+    assert (finding.verdict.act, finding.done, finding.job_id) == (Act.LEAVE, False, "busy")
 
 
 def test_a_provider_that_does_not_answer_is_told_beside_the_others(open_world: OpenWorld) -> None:
@@ -123,7 +123,7 @@ def test_machines_that_were_counted_end_and_their_jobs_rent_no_others(world: Loc
     machines = world.station.instances.machines_of(Fleet())
     ended = world.station.instances.destroy(machines, count=1)
     assert ended.cancelled == ("busy",)
-    assert [finding.done for finding in ended.report.findings if finding.job] == [True]
+    assert [finding.done for finding in ended.report.findings if finding.job_id] == [True]
     assert labels(world.station.instances) == {_OTHERS, _FOREIGN}
     world.work_until_ended("busy")
     assert world.station.jobs.find("busy").outcome is Outcome.CANCELLED

@@ -32,10 +32,10 @@ def pair(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def customer(open_world: OpenWorld, pair: str, tmp_path: Path) -> Iterator[LocalWorld]:
+def customer(open_local_world: OpenWorld, pair: str, tmp_path: Path) -> Iterator[LocalWorld]:
     """A station with an account at a simulated Vast.ai, and no key there yet."""
     with simulator_thread(quick_settings(tmp_path / "simulator")) as url:
-        yield open_world(
+        yield open_local_world(
             VASTAI_API_KEY=API_KEY,
             VASTAI_API_BASE_URL=f"{url}/api/v0",
             VASTAI_SSH_KEY_PATH=pair,
@@ -55,9 +55,9 @@ def test_a_pair_is_made_once_and_its_provider_knows_it(customer: LocalWorld, pai
 
 
 def test_a_check_tells_of_a_key_that_the_provider_does_not_know_and_registers_nothing(
-    customer: LocalWorld, open_world: OpenWorld, pair: str
+    customer: LocalWorld, open_local_world: OpenWorld, pair: str
 ) -> None:
-    open_world(VASTAI_SSH_KEY_PATH=pair).station.keys.setup()  # with no account
+    open_local_world(VASTAI_SSH_KEY_PATH=pair).station.keys.setup()  # with no account
     for _ in range(2):
         checked = customer.station.keys.check()
         assert [(name, account.keys, account.knows_ours) for name, account in checked.providers.items()] == [
@@ -67,23 +67,23 @@ def test_a_check_tells_of_a_key_that_the_provider_does_not_know_and_registers_no
     assert customer.station.keys.check().providers["vastai"].knows_ours
 
 
-def test_without_an_account_there_is_a_pair_and_nobody_who_knows_it(open_world: OpenWorld, pair: str) -> None:
-    standing = open_world(VASTAI_SSH_KEY_PATH=pair).station.keys.setup()
+def test_without_an_account_there_is_a_pair_and_nobody_who_knows_it(open_local_world: OpenWorld, pair: str) -> None:
+    standing = open_local_world(VASTAI_SSH_KEY_PATH=pair).station.keys.setup()
     assert (standing.made, standing.providers, standing.public.kind) == (True, {}, "ssh-ed25519")
 
 
-def test_a_check_without_a_pair_says_how_to_make_one(open_world: OpenWorld, pair: str) -> None:
+def test_a_check_without_a_pair_says_how_to_make_one(open_local_world: OpenWorld, pair: str) -> None:
     with pytest.raises(ConfigInvalid, match="there is no SSH key") as refused:
-        open_world(VASTAI_SSH_KEY_PATH=pair).station.keys.check()
+        open_local_world(VASTAI_SSH_KEY_PATH=pair).station.keys.check()
     assert "keys setup" in str(refused.value.hint)
     assert not Path(pair).exists()
 
 
 def test_a_host_key_is_told_until_it_is_pinned_and_then_known_by_name_and_address(
-    open_world: OpenWorld, sshd: Sshd, tmp_path: Path
+    open_local_world: OpenWorld, sshd: Sshd, tmp_path: Path
 ) -> None:
     hosts = json.dumps([host_behind(sshd, "box", tmp_path / "jobs")])
-    keys = open_world(STATIONMASTER_SSH__HOSTS=hosts).station.keys
+    keys = open_local_world(STATIONMASTER_SSH__HOSTS=hosts).station.keys
     for _ in range(2):
         offered = keys.offered_by("box")
         assert (offered.is_new, offered.pinned) == (True, ())
@@ -94,8 +94,10 @@ def test_a_host_key_is_told_until_it_is_pinned_and_then_known_by_name_and_addres
         assert (again.host, again.is_new, len(again.pinned)) == (name, False, 1)
 
 
-def test_a_changed_host_key_is_shown_beside_the_old_one_and_takes_its_place(world: LocalWorld, sshd: Sshd) -> None:
-    keys, host = world.station.keys, f"127.0.0.1:{sshd.port}"
+def test_a_changed_host_key_is_shown_beside_the_old_one_and_takes_its_place(
+    local_world: LocalWorld, sshd: Sshd
+) -> None:
+    keys, host = local_world.station.keys, f"127.0.0.1:{sshd.port}"
     offered = keys.offered_by(host)
     other = replace(offered.key, line=(sshd.folder / "client_key.pub").read_text().strip())
     keys.pin(host, other)
@@ -106,12 +108,12 @@ def test_a_changed_host_key_is_shown_beside_the_old_one_and_takes_its_place(worl
 
 
 @pytest.mark.parametrize("host", ["", "two words", "box:", "box:ssh", "box:0", "box:65536"])
-def test_what_names_no_machine_is_refused(world: LocalWorld, host: str) -> None:
+def test_what_names_no_machine_is_refused(local_world: LocalWorld, host: str) -> None:
     with pytest.raises(UserError, match="is not a host"):
-        world.station.keys.offered_by(host)
+        local_world.station.keys.offered_by(host)
 
 
-def test_a_machine_that_does_not_answer_is_told_with_what_to_check(world: LocalWorld) -> None:
+def test_a_machine_that_does_not_answer_is_told_with_what_to_check(local_world: LocalWorld) -> None:
     with pytest.raises(RemoteError) as silence:
-        world.station.keys.offered_by("127.0.0.1:1")
+        local_world.station.keys.offered_by("127.0.0.1:1")
     assert "check the address" in str(silence.value.hint)

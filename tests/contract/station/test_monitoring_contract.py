@@ -24,28 +24,30 @@ def looks(station: Station, watched: Watched, count: int = 1) -> list[MonitorLoo
         return list(islice(stream, count))
 
 
-def test_made_up_machines_need_no_account_and_go_on_from_look_to_look(world: LocalWorld) -> None:
-    first, second = looks(world.station, Watched(ids=("1", "2"), made_up=True), 2)
+def test_made_up_machines_need_no_account_and_go_on_from_look_to_look(local_world: LocalWorld) -> None:
+    first, second = looks(local_world.station, Watched(ids=("1", "2"), made_up=True), 2)
     for look in (first, second):
         assert [machine.id for machine in look.snapshot.instances] == ["1", "2"]
         assert (look.snapshot.stale, look.warnings, look.snapshot.summary.running) == (False, (), 2)
     assert first.snapshot.at < second.snapshot.at
 
 
-def test_what_is_no_machine_s_id_is_refused(world: LocalWorld) -> None:
+def test_what_is_no_machine_s_id_is_refused(local_world: LocalWorld) -> None:
     with pytest.raises(UserError, match="'x' is not the id"):
-        looks(world.station, Watched(ids=("1", "x"), made_up=True))
+        looks(local_world.station, Watched(ids=("1", "x"), made_up=True))
 
 
-def test_without_an_account_it_is_told_what_to_set(world: LocalWorld) -> None:
+def test_without_an_account_it_is_told_what_to_set(local_world: LocalWorld) -> None:
     with pytest.raises(ConfigInvalid, match="needs a key") as refused:
-        looks(world.station, Watched())
+        looks(local_world.station, Watched())
     assert "VASTAI_API_KEY" in str(refused.value.hint)
 
 
-def test_machines_of_the_account_are_seen_and_a_missing_one_is_told_once(open_world: OpenWorld, tmp_path: Path) -> None:
+def test_machines_of_the_account_are_seen_and_a_missing_one_is_told_once(
+    open_local_world: OpenWorld, tmp_path: Path
+) -> None:
     with simulator_thread(quick_settings(tmp_path / "simulator")) as url, closing(Customer(url)) as customer:
-        world = open_world(**account(url, tmp_path))
+        world = open_local_world(**account(url, tmp_path))
         rented = str(customer.rent(label="somebody's"))
         first, second = looks(world.station, Watched(ids=(rented, "17")), 2)
     for look in (first, second):
@@ -55,9 +57,9 @@ def test_machines_of_the_account_are_seen_and_a_missing_one_is_told_once(open_wo
     assert [line for line in second.warnings if "instance 17" in line or "machine 17" in line] == []
 
 
-def test_what_is_shown_of_a_machine_is_stored_as_its_series(open_world: OpenWorld, tmp_path: Path) -> None:
+def test_what_is_shown_of_a_machine_is_stored_as_its_series(open_local_world: OpenWorld, tmp_path: Path) -> None:
     with simulator_thread(quick_settings(tmp_path / "simulator")) as url, closing(Customer(url)) as customer:
-        world = open_world(**account(url, tmp_path))
+        world = open_local_world(**account(url, tmp_path))
         rented = str(customer.rent())
         shown = looks(world.station, Watched(ids=(rented,)), 3)
     subject = world.station.metrics.find(f"vastai/{rented}")
@@ -68,21 +70,21 @@ def test_what_is_shown_of_a_machine_is_stored_as_its_series(open_world: OpenWorl
     assert [table.name for table in world.station.metrics.contents(subject).tables] == ["InstanceSample"]
 
 
-def test_made_up_machines_are_not_stored(world: LocalWorld) -> None:
-    looks(world.station, Watched(ids=("1",), made_up=True), 2)
+def test_made_up_machines_are_not_stored(local_world: LocalWorld) -> None:
+    looks(local_world.station, Watched(ids=("1",), made_up=True), 2)
     with pytest.raises(NotFound):
-        world.station.metrics.find("vastai/1")
+        local_world.station.metrics.find("vastai/1")
 
 
-def test_a_key_that_never_worked_is_the_person_s_to_mend(open_world: OpenWorld, tmp_path: Path) -> None:
+def test_a_key_that_never_worked_is_the_person_s_to_mend(open_local_world: OpenWorld, tmp_path: Path) -> None:
     with simulator_thread(quick_settings(tmp_path / "simulator")) as url:
-        world = open_world(**account(url, tmp_path, key="another"))
+        world = open_local_world(**account(url, tmp_path, key="another"))
         with pytest.raises(AccessRefused):
             looks(world.station, Watched())
 
 
-def test_a_service_that_does_not_answer_makes_a_look_stale(open_world: OpenWorld, tmp_path: Path) -> None:
-    world = open_world(**account("http://127.0.0.1:1", tmp_path))
+def test_a_service_that_does_not_answer_makes_a_look_stale(open_local_world: OpenWorld, tmp_path: Path) -> None:
+    world = open_local_world(**account("http://127.0.0.1:1", tmp_path))
     (look,) = looks(world.station, Watched(ids=("17",)))
     assert look.snapshot.stale
     assert [line for line in look.warnings if "last known" in line]

@@ -19,6 +19,7 @@ from stationmaster.datasets.rules import CaptionRule, DatasetRules
 from stationmaster.datasets.tree import files_of, scan
 from stationmaster.datasets.validate import check
 from stationmaster.errors import DatasetInvalid, NotFound
+from stationmaster.station.wire.datasets import DatasetReportDocument
 from tests.support.jobs.dataset_pictures import encoded, endless_jpeg, good_set, picture, png_bomb, webp_bomb
 
 RULES = DatasetRules(captions=CaptionRule.REQUIRED, trigger="smland")
@@ -205,9 +206,9 @@ def test_hostile_names_are_found_and_reported_as_data(tmp_path: Path) -> None:
         add(tmp_path, name, encoded(picture(seed=90 + number), "PNG"), caption=f"smland, {number}")
     report = check(tmp_path, RULES)
     assert {problem.code for problem in report.problems} == {"name_unsafe", "name_control_character", "name_not_utf8"}
-    problems = report.to_json()["problems"]
-    assert isinstance(problems, list)
-    assert all(str(line["path"]).isprintable() for line in problems)
+    told = DatasetReportDocument.of(report)
+    assert all(problem.path.isprintable() for problem in told.problems)
+    assert DatasetReportDocument.of(told.value()) == told, "what was shown stays as it is"
 
 
 def test_errors_come_first(tmp_path: Path) -> None:

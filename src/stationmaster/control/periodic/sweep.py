@@ -58,7 +58,8 @@ class Sweeper:
             verdict = judge_machine(subject, now=now, policy=self.world.policy)
             if machine.provider_id in doomed:
                 verdict = Verdict(act=Act.DESTROY, why="asked for by name")
-            finding = Finding(provider=name, machine=machine, verdict=verdict, rental=rental, job=subject.job)
+            job_id = None if subject.job is None else subject.job.id
+            finding = Finding(provider=name, machine=machine, verdict=verdict, rental=rental, job_id=job_id)
             report.findings.append(await self._act(finding, now=now) if act else finding)
         if act:
             await self._confirm(name, report)
@@ -85,7 +86,7 @@ class Sweeper:
         except ProviderError as problem:
             log.error("sweep.refused", instance=finding.machine.provider_id, problem=str(problem))
             return replace(finding, problem=str(problem))
-        log.warning("sweep.acted", **{key: str(value) for key, value in finding.as_json().items()})
+        log.warning("sweep.acted", **finding.words())
         return replace(finding, done=True)
 
     async def _stop(self, finding: Finding, *, now: float) -> None:
@@ -114,9 +115,7 @@ class Sweeper:
         if finding.verdict.act is Act.LEAVE:
             return
         message = f"machine {finding.machine.provider_id} ({finding.machine.label}): {finding.verdict.why}"
-        alert = Alert(
-            kind=_alert_kind(finding.machine), message=message, job_id=finding.job.id if finding.job else None
-        )
+        alert = Alert(kind=_alert_kind(finding.machine), message=message, job_id=finding.job_id)
         await self._try_to_write(self.world.store.alerts.raise_without_lease, alert)
 
     async def _confirm(self, provider: str, report: Report) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
-from stationmaster.model import Job, Machine, Rental
+from stationmaster.model import Machine, Rental
 
 
 class Act(StrEnum):
@@ -29,22 +28,21 @@ class Finding:
     provider: str
     machine: Machine
     verdict: Verdict
-    rental: Rental | None
-    job: Job | None
+    rental: Rental | None = None  # the store's row, for the sweep itself
+    job_id: str | None = None
     done: bool = False
     problem: str | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def words(self) -> dict[str, str]:
+        """For the log."""
         return {
             "provider": self.provider,
             "instance": self.machine.provider_id,
             "label": self.machine.label,
-            "status": self.machine.status,
-            "job": self.job.id if self.job else None,
-            "act": self.verdict.act,
+            "status": str(self.machine.status),
+            "job": str(self.job_id),
+            "act": self.verdict.act.value,
             "why": self.verdict.why,
-            "done": self.done,
-            "problem": self.problem,
         }
 
 
@@ -55,10 +53,3 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "machines": [finding.as_json() for finding in self.findings],
-            "gone": self.gone,
-            "problems": self.problems,
-        }

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from stationmaster.station.analysis import Analyses
     from stationmaster.station.artifacts import Artifacts
     from stationmaster.station.audit import Audit
-    from stationmaster.station.checks import Checks
     from stationmaster.station.history import Events, Logs, Readings
+    from stationmaster.station.http.checks import HttpChecks
     from stationmaster.station.http.costs import HttpCosts
     from stationmaster.station.http.credits import HttpCredits
     from stationmaster.station.http.dataset_uploads import HttpDatasetUploads
     from stationmaster.station.http.datasets import HttpDatasets
+    from stationmaster.station.http.instances import HttpInstances
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
     from stationmaster.station.http.offers import HttpOffers
     from stationmaster.station.http.proposals import HttpProposals
     from stationmaster.station.http.recipes import HttpRecipes
     from stationmaster.station.http.users import HttpUsers
-    from stationmaster.station.instances import Instances
     from stationmaster.station.keys import Keys
     from stationmaster.station.metrics import Metrics
     from stationmaster.station.models import Models
@@ -143,16 +143,20 @@ class HttpStation:
         return HttpDatasetUploads(self.connection)
 
     @cached_property
-    def instances(self) -> Instances:
-        return cast("Instances", _OnlyThere("instances"))
+    def instances(self) -> HttpInstances:
+        from stationmaster.station.http.instances import HttpInstances
+
+        return HttpInstances(self.connection)
 
     @cached_property
     def keys(self) -> Keys:
         return cast("Keys", _OnlyThere("keys"))
 
     @cached_property
-    def checks(self) -> Checks:
-        return cast("Checks", _OnlyThere("checks"))
+    def checks(self) -> HttpChecks:
+        from stationmaster.station.http.checks import HttpChecks
+
+        return HttpChecks(self.connection)
 
     @cached_property
     def monitoring(self) -> Monitoring:

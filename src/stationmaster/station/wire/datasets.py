@@ -102,12 +102,12 @@ class PackedDatasetDocument(Document):
     @classmethod
     def of(cls, packed: PackedDataset) -> Self:
         return cls(
-            path=str(packed.path),
+            path=shown(str(packed.path)),
             sha256=packed.sha256,
             size=packed.size,
             files=packed.files,
             fingerprint=packed.fingerprint,
-            manifest=str(packed.manifest),
+            manifest=shown(str(packed.manifest)),
         )
 
 
