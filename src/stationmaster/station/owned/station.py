@@ -47,7 +47,7 @@ class OwnedStation:
             self._all.proposals,
             jobs=self._all.jobs,
             own_jobs=self.jobs,
-            require_upload=lambda upload_id: self.datasets.find(upload_id),  # type: ignore[attr-defined]
+            require_upload=self.dataset_uploads.find,
             allowances=self._allowances,
         )
 
