@@ -95,25 +95,3 @@ class ComfyDeploySettings(Section):
     @property
     def is_on(self) -> bool:
         return self.api_key is not None
-
-
-class ServeSettings(Section):
-    """The HTTP service: `stationmaster serve`."""
-
-    host: str = "127.0.0.1"
-    """Address that the HTTP service listens on."""
-    port: int = Field(default=8080, ge=0, le=65535)
-    """Port that the HTTP service listens on; 0 picks a free one."""
-    public_url: BaseUrl | None = None
-    """URL at which rented machines reach the HTTP service to upload models; empty: upload URLs are sent over SSH."""
-    user_providers: tuple[str, ...] = ()
-    """Providers that users may choose besides the default one. Administrators may choose any."""
-    user_datasets: tuple[str, ...] = ()
-    """Beginnings of the dataset addresses that users may train on besides their uploads, such as
-    s3://pictures/shared/ or hf://datasets/anna/. They are read with your keys. Empty: uploads only."""
-    largest_dataset_bytes: int = Field(default=20 * 1024**3, ge=1)
-    """Largest dataset that may be uploaded, in bytes."""
-    dataset_bytes_per_user: int = Field(default=60 * 1024**3, ge=1)
-    """Bytes that all uploaded datasets of one user may have; those not used for 3 days are removed."""
-    free_disk_bytes: int = Field(default=2 * 1024**3, ge=0)
-    """Bytes of disk space that uploads of datasets leave free."""

@@ -66,6 +66,12 @@ class ServeSettings(Section):
     """Limit on requests per minute and user, or per address without a token; 0 sets no limit."""
     largest_upload_bytes: int = Field(default=64 * MIB, ge=MIB)
     """Limit for one uploaded piece of a dataset and for imported metrics, in bytes."""
+    largest_dataset_bytes: int = Field(default=20 * 1024 * MIB, ge=1)
+    """Largest dataset that may be uploaded, in bytes."""
+    dataset_bytes_per_user: int = Field(default=60 * 1024 * MIB, ge=1)
+    """Limit for all uploaded datasets of one user, in bytes; those not used for 3 days are removed."""
+    free_disk_bytes: int = Field(default=2 * 1024 * MIB, ge=0)
+    """Bytes of disk space that uploads of datasets leave free."""
 
     @model_validator(mode="after")
     def _safe(self) -> ServeSettings:
