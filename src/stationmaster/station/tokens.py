@@ -8,7 +8,9 @@ from typing import Protocol
 
 from stationmaster.model import Right
 
-__all__ = ["CreatedToken", "NewToken", "SignInLink", "Token", "Tokens"]
+__all__ = ["SIGN_IN_PATH", "CreatedToken", "NewToken", "SignInLink", "Token", "Tokens"]
+
+SIGN_IN_PATH = "/sign-in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,11 @@ class CreatedToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInLink:
-    """A code that signs a browser in once, as `<address of the service>/sign-in#<code>`."""
+    """Signs a browser in, once."""
 
     code: str
     user: str
+    url: str  # the address of the service, with the code after `#`: a browser does not send that part
     expires_at: float
 
 
@@ -60,7 +63,9 @@ class Tokens(Protocol):
         """All tokens, or those of one user, newest first; also expired and revoked ones."""
 
     def revoke(self, token_id: str) -> Token:
-        """It is refused from now on. Repeating it changes nothing. Raises NotFound."""
+        """It is refused from now on, and so are the sessions that it opened. Repeating it changes nothing. Raises
+        NotFound.
+        """
 
     def create_link(self, user: str) -> SignInLink:
         """A link that signs a browser in as the user, once and within minutes. Raises NotFound."""

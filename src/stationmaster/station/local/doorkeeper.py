@@ -8,8 +8,8 @@ from stationmaster.errors import NotFound, NotSignedIn
 from stationmaster.model import RIGHTS, Caller, Right
 from stationmaster.station.audit import AuditEntry
 from stationmaster.station.doorkeeper import OpenedSession, Session
-from stationmaster.station.local.tokens import hashed, role_of
-from stationmaster.store.access import StoredAudit, StoredSession, StoredToken
+from stationmaster.station.local.tokens import hashed, rights_named, role_of
+from stationmaster.store.access import StoredAudit
 from stationmaster.store.store import Store
 
 _SESSION_SECONDS = 14 * 24 * 3600.0
@@ -26,13 +26,15 @@ class LocalDoorkeeper:
                 "the token is not valid: it is unknown, has expired or was revoked",
                 hint="create one on the server: stationmaster tokens create NAME",
             )
-        return self._caller_with(token)
+        return self._caller(token.owner, rights_named(token.rights), token.id)
 
     def session(self, secret: str) -> Session:
         found = self._store.access.session(hashed(secret))
         if found is None:
             raise NotSignedIn("the session is over", hint="sign in again: stationmaster tokens link")
-        return Session(caller=self._caller_of(found), csrf_token=found.csrf_token, expires_at=found.expires_at)
+        rights = frozenset(Right) if found.rights is None else rights_named(found.rights)
+        caller = self._caller(found.owner, rights, found.token_id)
+        return Session(caller=caller, csrf_token=found.csrf_token, expires_at=found.expires_at)
 
     def open_session(self, code: str) -> OpenedSession:
         user = self._store.access.use_code(hashed(code))
@@ -44,15 +46,17 @@ class LocalDoorkeeper:
                 hint="get another link: stationmaster tokens link",
             )
         secret = secrets.token_urlsafe(32)
-        stored = self._store.access.add_session(
-            hashed(secret),
-            owner,
-            csrf_token=secrets.token_urlsafe(24),
-            token_id=None if token is None else token.id,
-            seconds=_SESSION_SECONDS,
-        )
-        opened = Session(caller=self._caller_of(stored), csrf_token=stored.csrf_token, expires_at=stored.expires_at)
-        return OpenedSession(session=opened, secret=secret)
+        try:
+            self._store.access.add_session(
+                hashed(secret),
+                owner,
+                csrf_token=secrets.token_urlsafe(24),
+                token_id=None if token is None else token.id,
+                seconds=_SESSION_SECONDS,
+            )
+        except NotFound:
+            raise _gone(owner) from None
+        return OpenedSession(session=self.session(secret), secret=secret)
 
     def close_session(self, secret: str) -> None:
         self._store.access.remove_session(hashed(secret))
@@ -70,18 +74,13 @@ class LocalDoorkeeper:
             )
         )
 
-    def _caller_of(self, session: StoredSession) -> Caller:
-        """A session that a token opened has the token's rights and ends with it."""
-        if session.token_id is None:
-            return self._caller(session.owner, frozenset(Right), None)
-        return self._caller_with(self._store.access.token(session.token_id))
-
-    def _caller_with(self, token: StoredToken) -> Caller:
-        return self._caller(token.owner, frozenset(Right(each) for each in token.rights), token.id)
-
     def _caller(self, user: str, rights: frozenset[Right], token: str | None) -> Caller:
         try:
             role = role_of(self._store, user)
         except NotFound:
-            raise NotSignedIn(f"{user} is no longer a user", hint="ask an administrator") from None
+            raise _gone(user) from None
         return Caller(user=user, role=role, rights=rights & RIGHTS[role], token=token)
+
+
+def _gone(user: str) -> NotSignedIn:
+    return NotSignedIn(f"{user} is no longer a user", hint="ask an administrator")

@@ -45,26 +45,23 @@ class LocalUsers:
 
     def add(self, name: str, values: UserChanges) -> User:
         _require_free_name(name)
-        if self._users.find(name) is not None:
+        new = _changed(User(name=name), values)
+        if not self._users.add(new):
             raise UserError(f"user {name} already exists", hint=f"to change them, run stationmaster users set {name} …")
-        return self._put(_changed(User(name=name), values))
+        return new
 
     def change(self, name: str, changes: UserChanges) -> User:
         _require_free_name(name)
-        found = self._users.find(name)
-        if found is None:
+        changed = self._users.change(name, lambda user: _changed(user, changes))
+        if changed is None:
             raise NotFound(f"there is no user {name}", hint=f"to add them, run stationmaster users add {name} …")
-        return self._put(_changed(found, changes))
+        return changed
 
     def remove(self, name: str) -> None:
         self._users.remove(name)
 
     def _listed(self, user: User) -> ListedUser:
         return ListedUser(user=user, balance=self._ledger.account(user.name).balance if self._has_credits else None)
-
-    def _put(self, user: User) -> User:
-        self._users.put(user)
-        return user
 
 
 def _require_free_name(name: str) -> None:
