@@ -14,6 +14,7 @@ from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
     artifacts,
+    audit,
     checks,
     costs,
     credits,
@@ -30,6 +31,7 @@ from stationmaster.api.routes import (
     recipes,
     server,
     session,
+    tokens,
     uploads,
     users,
 )
@@ -42,11 +44,13 @@ from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
 ROUTES: tuple[APIRouter, ...] = (
     server.routes,
     inbox.routes,
+    audit.routes,
     credits.routes,
     jobs.routes,
     artifacts.routes,
     models.routes,
     costs.routes,
+    tokens.routes,
     users.routes,
     proposals.routes,
     offers.routes,

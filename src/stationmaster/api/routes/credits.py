@@ -92,5 +92,5 @@ def list_ledger_entries(
 
 
 @routes.get("/ledger/proof", operation_id="prove_ledger", summary="Check every account against its entries")
-def prove_ledger(visit: Reading) -> ProofDocument:
+def prove_ledger(visit: Managing) -> ProofDocument:
     return ProofDocument.of(visit.station.credits.prove())

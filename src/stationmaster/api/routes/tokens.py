@@ -37,9 +37,7 @@ def create_token(visit: Training, new: NewTokenDocument, response: Response) -> 
 
 
 @routes.delete("/tokens/{token}", operation_id="revoke_token", summary="Revoke a token and its sessions")
-def revoke_token(
-    visit: Reading, token: Annotated[ShortText, Path(description="Id of the token.")]
-) -> TokenDocument:
+def revoke_token(visit: Reading, token: Annotated[ShortText, Path(description="Id of the token.")]) -> TokenDocument:
     return TokenDocument.of(visit.station.tokens.revoke(token))
 
 

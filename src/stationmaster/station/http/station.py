@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from stationmaster.station.analysis import Analyses
     from stationmaster.station.artifacts import Artifacts
-    from stationmaster.station.audit import Audit
     from stationmaster.station.history import Events, Logs, Readings
+    from stationmaster.station.http.audit import HttpAudit
     from stationmaster.station.http.checks import HttpChecks
     from stationmaster.station.http.costs import HttpCosts
     from stationmaster.station.http.credits import HttpCredits
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from stationmaster.station.http.offers import HttpOffers
     from stationmaster.station.http.proposals import HttpProposals
     from stationmaster.station.http.recipes import HttpRecipes
+    from stationmaster.station.http.tokens import HttpTokens
     from stationmaster.station.http.users import HttpUsers
     from stationmaster.station.keys import Keys
     from stationmaster.station.metrics import Metrics
     from stationmaster.station.models import Models
     from stationmaster.station.monitoring import Monitoring
-    from stationmaster.station.tokens import Tokens
 
 
 class HttpStation:
@@ -99,12 +99,16 @@ class HttpStation:
         return HttpUsers(self.connection)
 
     @cached_property
-    def tokens(self) -> Tokens:
-        return cast("Tokens", _OnlyThere("tokens"))
+    def tokens(self) -> HttpTokens:
+        from stationmaster.station.http.tokens import HttpTokens
+
+        return HttpTokens(self.connection)
 
     @cached_property
-    def audit(self) -> Audit:
-        return cast("Audit", _OnlyThere("audit"))
+    def audit(self) -> HttpAudit:
+        from stationmaster.station.http.audit import HttpAudit
+
+        return HttpAudit(self.connection)
 
     @cached_property
     def credits(self) -> HttpCredits:

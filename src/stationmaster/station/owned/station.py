@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import Any, cast
 
 from stationmaster.errors import Forbidden
-from stationmaster.model import Caller
+from stationmaster.model import Caller, Right
 from stationmaster.station.analysis import Analyses
 from stationmaster.station.artifacts import Artifacts
-from stationmaster.station.audit import Audit
 from stationmaster.station.base import Station
 from stationmaster.station.checks import Checks
 from stationmaster.station.history import Events, Logs, Readings
@@ -20,6 +19,7 @@ from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
 from stationmaster.station.owned.artifacts import OwnedArtifacts
+from stationmaster.station.owned.audit import OwnedAudit
 from stationmaster.station.owned.costs import OwnedCosts
 from stationmaster.station.owned.credits import OwnedCredits
 from stationmaster.station.owned.dataset_uploads import OwnedDatasetUploads
@@ -28,10 +28,11 @@ from stationmaster.station.owned.jobs import OwnedJobs
 from stationmaster.station.owned.models import OwnedModels
 from stationmaster.station.owned.notifications import OwnedNotifications
 from stationmaster.station.owned.offers import OwnedOffers
+from stationmaster.station.owned.overseeing import OverseeingStation
 from stationmaster.station.owned.proposals import OwnedProposals
 from stationmaster.station.owned.recipes import OwnedRecipes
+from stationmaster.station.owned.tokens import OwnedTokens
 from stationmaster.station.owned.users import OwnedUsers
-from stationmaster.station.tokens import Tokens
 
 
 class OwnedStation:
@@ -92,12 +93,12 @@ class OwnedStation:
         return OwnedUsers(self._caller, self._all.users)
 
     @cached_property
-    def tokens(self) -> Tokens:
-        return cast(Tokens, _Closed("tokens"))
+    def tokens(self) -> OwnedTokens:
+        return OwnedTokens(self._caller, self._all)
 
     @cached_property
-    def audit(self) -> Audit:
-        return cast(Audit, _Closed("the audit log"))
+    def audit(self) -> OwnedAudit:
+        return OwnedAudit(self._caller, self._all.audit)
 
     @cached_property
     def credits(self) -> OwnedCredits:
@@ -158,4 +159,6 @@ class _Closed:
 
 def station_of_caller(caller: Caller, station: Station, allowances: Allowances = NOTHING_MORE) -> Station:
     """What the caller may see of a station; all of it for an administrator."""
-    return station if caller.sees_all else OwnedStation(caller, station, allowances)
+    if not caller.sees_all:
+        return OwnedStation(caller, station, allowances)
+    return station if caller.may(Right.MANAGE) else cast(Station, OverseeingStation(caller, station))
