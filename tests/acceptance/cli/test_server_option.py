@@ -65,7 +65,7 @@ CHANGES: tuple[str, ...] = (
     "users add ann --email ann@example.com",
     "users set ann --telegram 123456",
     "users rm ann",
-    "credits grant me 5",
+    "credits grant me 5 --reason more",
     "credits adjust me -1 --reason mistake",
     "credits refund done 0.5 --reason mistake",
     "notify test",
@@ -89,7 +89,7 @@ TRAINING = ("jobs rm", "models download", "pull", "retry", "train")
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHome]:
-    with ServedHome(tmp_path_factory.mktemp("served")) as opened:
+    with ServedHome(tmp_path_factory.mktemp("served"), STATIONMASTER_BILLING__ENABLED="true") as opened:
         yield opened
 
 
@@ -101,6 +101,8 @@ def client(served: ServedHome, tmp_path_factory: pytest.TempPathFactory) -> Clie
 @pytest.fixture(scope="module")
 def trained(client: Client, pictures: Path) -> Ran:
     """The job `done`, trained to its end on the server."""
+    granted = client.run("credits", "grant", "me", "5", "--reason", "welcome")
+    assert granted.code == 0, granted.err
     train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--name", "cats", "--id", "done")
     ran = client.run(*train, "--watch", *QUICK)
     assert ran.code == 0, ran.err

@@ -17,6 +17,10 @@ from tests.support.commands.command_line import PATIENCE_SECONDS, stationmaster
 class ServedHome(Home):
     """`url` answers as long as the block lasts; a worker takes the jobs further."""
 
+    def __init__(self, folder: Path, **environ: str) -> None:
+        super().__init__(folder)
+        self.environ |= environ
+
     def __enter__(self) -> ServedHome:
         super().__enter__()
         self._serving = self.start("serve", "--port", "0")
