@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from stationmaster.cli.context import local_station_of, print_json
+from stationmaster.cli.context import local_station_of, print_json, station_of
 from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
@@ -80,10 +80,11 @@ def check_command(
         control_folder=control,
         min_rows=min_rows,
     )
+    if recipe is not None:
+        with station_of(context, wake=False) as asked:  # a server may have recipes that this computer does not
+            rules = asked.datasets.rules_of(recipe, trigger=trigger)
     with local_station_of(context, wake=False) as station:
         datasets = station.datasets
-        if recipe is not None:
-            rules = datasets.rules_of(recipe, trigger=trigger)
         dataset = parse_reference(source)
         with show_download(dataset) as progress:
             if fix is None:
