@@ -68,6 +68,12 @@ def test_a_token_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
         _bearer(tmp_path, "http://127.0.0.1:8080")
 
 
+@pytest.mark.parametrize("server", ["http://\u2603.net", "http://xn--a.org"])
+def test_a_host_name_that_cannot_exist_is_one_line(tmp_path: Path, server: str) -> None:
+    with pytest.raises(ConfigInvalid, match="the host name in the address is not valid"):
+        _bearer(tmp_path, server)
+
+
 def test_a_token_that_travels_unencrypted_is_warned_about(tmp_path: Path) -> None:
     _, warnings = _bearer(tmp_path, "http://station.example.org", STATIONMASTER_TOKEN="abc")
     assert warnings == ["the token travels unencrypted to http://station.example.org; use https://"]

@@ -11,7 +11,7 @@ import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from stationmaster import __version__
-from stationmaster.errors import ServerError, StationmasterError
+from stationmaster.errors import ConfigInvalid, ServerError, StationmasterError
 from stationmaster.station.wire.document import Page, RequestDocument
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
 
@@ -31,7 +31,11 @@ class Connection:
         headers = {"User-Agent": f"stationmaster/{__version__}", "Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        self.client = httpx.Client(base_url=self.url, headers=headers, timeout=_SECONDS, transport=transport)
+        try:
+            self.client = httpx.Client(base_url=self.url, headers=headers, timeout=_SECONDS, transport=transport)
+            self.client.base_url.host.encode()  # decodes it, which may fail as well
+        except (httpx.InvalidURL, UnicodeError):
+            raise ConfigInvalid("server: the host name in the address is not valid", hint="check --server") from None
 
     def get(self, path: str, answer: type[Answer], **parameters: str | int | float | bool | None) -> Answer:
         return self.read(self.send("GET", path, parameters=parameters), answer)
