@@ -13,6 +13,7 @@ from stationmaster.api.gate.chain import ANSWERS, add_gate
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
+    analyses,
     artifacts,
     audit,
     checks,
@@ -47,6 +48,7 @@ ROUTES: tuple[APIRouter, ...] = (
     audit.routes,
     credits.routes,
     jobs.routes,
+    analyses.routes,
     artifacts.routes,
     models.routes,
     costs.routes,

@@ -13,7 +13,7 @@ from stationmaster.analysis.report import Severity
 from stationmaster.cli.analysis_lines import analysis_lines
 from stationmaster.cli.context import JsonOption, named, options_of, station_of
 from stationmaster.errors import NotFound, UserError
-from stationmaster.station.analysis import Report, analyse_file
+from stationmaster.station.analysis import Analysis, analyse_file
 from stationmaster.station.run_files.recorded_run import HINT
 
 _SUFFIXES = (".db", ".sqlite", ".sqlite3")
@@ -62,10 +62,11 @@ def analyze(
     """
     as_json = as_json or options_of(context).as_json
     for_file = _file_named(target, is_sure=any(given is not None for given in (log, config, job)))
-    job_id: str | None = None
+    of_job: Analysis | None = None
     if for_file is None:
         try:
-            job_id, report = _of_job(context, target, again=again, with_offers=offers)
+            of_job = _of_job(context, target, again=again, with_offers=offers)
+            report = of_job.report
         except NotFound:
             if not Path(target).exists():
                 raise
@@ -75,21 +76,26 @@ def analyze(
             raise UserError("--again and --offers are for jobs", hint="leave them out for a file")
         report = analyse_file(for_file, job=job, log=log, config=config, now=time.time())
     if as_json:
-        typer.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+        from stationmaster.station.wire.analysis import AnalysisDocument, ReportDocument
+
+        found = ReportDocument.of_report(report) if of_job is None else AnalysisDocument.of(of_job)
+        typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
         return
     for line in analysis_lines(report, verbose=verbose):
         typer.echo(line)
-    if job_id is not None and report.recommendations:
+    if of_job is not None and report.recommendations:
         typer.echo("")
         only_info = all(each.severity is Severity.INFO for each in report.recommendations)
         names = " --only 1" if only_info else ""  # info is applied only by name
-        typer.echo(f"Apply the changes to a new job: stationmaster retry {job_id} --apply-recommendations{names}")
+        typer.echo(
+            f"Apply the changes to a new job: stationmaster retry {report.job_id} --apply-recommendations{names}"
+        )
 
 
-def _of_job(context: typer.Context, reference: str, *, again: bool, with_offers: bool) -> tuple[str, Report]:
+def _of_job(context: typer.Context, reference: str, *, again: bool, with_offers: bool) -> Analysis:
     with station_of(context, wake=False) as station:
         job_id = station.jobs.find(reference).id
-        return job_id, station.analyses.of_job(job_id, again=again, with_offers=with_offers).report
+        return station.analyses.of_job(job_id, again=again, with_offers=with_offers)
 
 
 def _file_named(target: str, *, is_sure: bool) -> Path | None:

@@ -72,7 +72,9 @@ class HttpStation:
 
     @cached_property
     def analyses(self) -> Analyses:
-        return cast("Analyses", _OnlyThere("analyses"))
+        from stationmaster.station.http.analyses import HttpAnalyses
+
+        return HttpAnalyses(self.connection)
 
     @cached_property
     def artifacts(self) -> Artifacts:

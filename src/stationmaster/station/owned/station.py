@@ -18,6 +18,7 @@ from stationmaster.station.metrics import Metrics
 from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
+from stationmaster.station.owned.analyses import OwnedAnalyses
 from stationmaster.station.owned.artifacts import OwnedArtifacts
 from stationmaster.station.owned.audit import OwnedAudit
 from stationmaster.station.owned.costs import OwnedCosts
@@ -74,7 +75,7 @@ class OwnedStation:
 
     @cached_property
     def analyses(self) -> Analyses:
-        return cast(Analyses, _Closed("analyses"))
+        return OwnedAnalyses(self._caller, self._all.analyses, self._all.jobs)
 
     @cached_property
     def artifacts(self) -> Artifacts:
