@@ -90,12 +90,16 @@ class Table:
 
     def head(self, count: int) -> Table:
         """Return the first rows."""
-        return Table(self.name, {name: held[:count] for name, held in self.columns.items()})
+        return self.between(0, count)
+
+    def between(self, first: int, after: int) -> Table:
+        """Return the rows from number `first`, counted from zero, to the one before `after`."""
+        return Table(self.name, {name: held[first:after] for name, held in self.columns.items()})
 
     def parts(self, size: int) -> Iterator[Table]:
         """Yield the rows in tables of at most `size` rows."""
         for first in range(0, len(self), size):
-            yield Table(self.name, {name: held[first : first + size] for name, held in self.columns.items()})
+            yield self.between(first, first + size)
 
     def with_steps_moved(self, offset: int) -> Table:
         """Return the table with `offset` added to its steps, for a trainer that counts from zero after a resume."""

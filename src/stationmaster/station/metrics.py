@@ -69,6 +69,9 @@ class Metrics(Protocol):
     def find(self, reference: str) -> str:
         """The subject with this name: a job by id, beginning of its id or name, or a machine. Raises NotFound."""
 
+    def version(self, subject: str) -> str:
+        """A text that changes whenever something was measured or imported: cheap, for those who ask often."""
+
     def contents(self, subject: str) -> Contents:
         """The tables and series that there are; both are empty where nothing was measured."""
 

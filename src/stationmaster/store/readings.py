@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,10 +19,17 @@ class Readings:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of_job(self, job_id: str) -> list[StepReading]:
+    def of_job(self, job_id: str, *, without_attempts: Collection[int] = ()) -> list[StepReading]:
         query = sa.select(readings).where(readings.c.job_id == job_id).order_by(readings.c.seq)
+        if without_attempts:
+            query = query.where(readings.c.attempt.not_in(without_attempts))
         with self._database.read() as connection:
             return [known_fields(StepReading, dict(row)) for row in connection.execute(query).mappings()]
+
+    def count(self, job_id: str) -> int:
+        query = sa.select(sa.func.count()).where(readings.c.job_id == job_id)
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
 
     def sampled(self, job_id: str, *, attempt: int, most: int = 2000) -> list[StepReading]:
         """About `most` readings of one attempt, evenly spaced."""

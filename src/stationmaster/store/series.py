@@ -81,6 +81,21 @@ class Series:
             for row in rows
         ]
 
+    def version(self, job_id: str) -> tuple[object, ...]:
+        """Values that change whenever rows arrive, are imported, merged, thinned or dropped."""
+        block = series_blocks.c
+        query = sa.select(
+            sa.func.count(),
+            sa.func.max(block.seq),
+            sa.func.sum(block.row_count),
+            sa.func.sum(block.size),
+            sa.func.max(block.last_at),
+        ).where(block.job_id == job_id)
+        dropped = sa.select(jobs.c.series_dropped).where(jobs.c.id == job_id)
+        with self._database.read() as connection:
+            seen = connection.execute(query).one()
+            return (*(None if value is None else float(value) for value in seen), connection.execute(dropped).scalar())
+
     def read(
         self,
         job_id: str,

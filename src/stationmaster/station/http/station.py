@@ -68,7 +68,9 @@ class HttpStation:
 
     @cached_property
     def metrics(self) -> Metrics:
-        return cast("Metrics", _OnlyThere("metrics"))
+        from stationmaster.station.http.metrics import HttpMetrics
+
+        return HttpMetrics(self.connection)
 
     @cached_property
     def analyses(self) -> Analyses:

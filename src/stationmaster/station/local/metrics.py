@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -22,6 +23,7 @@ from stationmaster.station.local.jobs import LocalJobs
 from stationmaster.station.metrics import DEFAULT_COLUMNS, Contents, Imported, StoredTable
 from stationmaster.station.run_files.exporting import Exported, export_run
 from stationmaster.station.run_files.reading import read_run_file
+from stationmaster.store.storable_text import is_storable
 
 _GPU_SERIES = re.compile(r"gpu\d+\.(\w+)")
 
@@ -34,12 +36,16 @@ class LocalMetrics:
     def find(self, reference: str) -> str:
         if "/" not in reference:
             return LocalJobs(self._installation).find(reference).id
-        if not self._store.series.contents(reference):
+        if not is_storable(reference) or not self._store.series.contents(reference):
             raise NotFound(
                 f"there is no file {reference}, and no values of a machine with that name",
                 hint="`stationmaster monitor` stores what it shows, as PROVIDER/INSTANCE",
             )
         return reference
+
+    def version(self, subject: str) -> str:
+        seen = (self._store.series.version(subject), self._store.readings.count(subject))
+        return hashlib.sha256(repr(seen).encode()).hexdigest()[:32]
 
     def contents(self, subject: str) -> Contents:
         stored = self._store.series.contents(subject)
@@ -132,8 +138,8 @@ class LocalMetrics:
         }
         if IMPORTED in recorded:
             return
-        readings = self._store.readings.of_job(subject)
-        for attempt in {reading.attempt for reading in readings} - recorded:
+        readings = self._store.readings.of_job(subject, without_attempts=recorded)
+        for attempt in {reading.attempt for reading in readings}:
             own = [reading for reading in readings if reading.attempt == attempt]
             attempts.setdefault(attempt, []).append(steps_of_readings(own))
 

@@ -26,6 +26,7 @@ from stationmaster.station.owned.credits import OwnedCredits
 from stationmaster.station.owned.dataset_uploads import OwnedDatasetUploads
 from stationmaster.station.owned.datasets import OwnedDatasets
 from stationmaster.station.owned.jobs import OwnedJobs
+from stationmaster.station.owned.metrics import OwnedMetrics
 from stationmaster.station.owned.models import OwnedModels
 from stationmaster.station.owned.notifications import OwnedNotifications
 from stationmaster.station.owned.offers import OwnedOffers
@@ -71,7 +72,7 @@ class OwnedStation:
 
     @cached_property
     def metrics(self) -> Metrics:
-        return cast(Metrics, _Closed("metrics"))
+        return OwnedMetrics(self._caller, self._all.metrics, self._all.jobs)
 
     @cached_property
     def analyses(self) -> Analyses:

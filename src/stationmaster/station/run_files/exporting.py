@@ -49,10 +49,7 @@ def export_run(
 
     An existing file is replaced. Raises UserError for a suffix that is not known, NotFound for a table without rows.
     """
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
-        known = ", ".join(_WRITERS)
-        raise UserError(f"{path.name} has no suffix that names a format", hint=f"end the name with one of {known}")
+    write = _WRITERS[require_format(path)]
     if table is not None and table not in tables:
         there = ", ".join(tables) or "no values at all"
         raise NotFound(f"there is no table {table} with values", hint=f"there are {there}")
@@ -62,6 +59,15 @@ def export_run(
     except OSError as problem:
         raise UserError(f"{path} cannot be written: {problem.strerror}", hint="choose another place") from problem
     return Exported(path=path, rows=rows)
+
+
+def require_format(path: Path) -> str:
+    """The suffix of the file, which names its format. Raises UserError for one that is not known."""
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        known = ", ".join(_WRITERS)
+        raise UserError(f"{path.name} has no suffix that names a format", hint=f"end the name with one of {known}")
+    return suffix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

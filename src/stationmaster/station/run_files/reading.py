@@ -80,14 +80,18 @@ def _read_run_database(path: Path, *, job: str | None) -> RunFile:
     return RunFile(kind="a run's database", tables=tables, notes=(*also, *found.notes), job_id=found.job_id)
 
 
+def files_of_folder(folder: Path) -> list[Path]:
+    """The files of a folder that are read: event files, else what may hold a run, with the `-wal` of a database.
+
+    Raises UserError for a folder of too many files.
+    """
+    events, others = _files_with_series(folder)
+    beside = [path.with_name(f"{path.name}-wal") for path in others]
+    return list(events.values()) or [*others, *(path for path in beside if path.is_file())]
+
+
 def _read_folder(folder: Path) -> RunFile:
-    events: dict[str, Path] = {}
-    others: list[Path] = []
-    for path in _files_below(folder):
-        if EVENTS_MARK in path.name:
-            events[path.relative_to(folder).as_posix()] = path
-        elif path.suffix == ".wandb" or path.name == "aitk_db.db":
-            others.append(path)
+    events, others = _files_with_series(folder)
     if events:
         return _recorded("event files of TensorBoard", read_event_files(_several(events)))
     if len(others) > 1:
@@ -96,6 +100,18 @@ def _read_folder(folder: Path) -> RunFile:
     if others:
         return _read_file(others[0], job=None)
     raise UserError(f"{folder} has no files that hold series", hint=HINT)
+
+
+def _files_with_series(folder: Path) -> tuple[dict[str, Path], list[Path]]:
+    """The event files by their path in the folder, and the files that each hold a run."""
+    events: dict[str, Path] = {}
+    others: list[Path] = []
+    for path in _files_below(folder):
+        if EVENTS_MARK in path.name:
+            events[path.relative_to(folder).as_posix()] = path
+        elif path.suffix == ".wandb" or path.name == "aitk_db.db":
+            others.append(path)
+    return events, others
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

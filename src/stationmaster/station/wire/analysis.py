@@ -61,7 +61,7 @@ class LogErrorDocument(Document):
     traceback: str | None
 
 
-class RunSummaryDocument(Document):
+class ReportSummaryDocument(Document):
     """The run in a few figures. GB is 2³⁰ bytes."""
 
     health_score: str = Field(examples=["good"])
@@ -97,7 +97,7 @@ class ReportDocument(Document):
     job_id: str
     health: str = Field(examples=["good"])
     """`good`, `warning`, `critical` or `unknown`."""
-    summary: RunSummaryDocument
+    summary: ReportSummaryDocument
     recommendations: tuple[RecommendationDocument, ...]
     """What to change, most important first."""
     log_errors: tuple[LogErrorDocument, ...]
