@@ -56,10 +56,9 @@ def unpacked(archive: Path, *, most_bytes: int) -> Iterator[Path]:
         try:
             with tarfile.open(archive, "r:") as packed:
                 _unpack(packed, place, most_bytes)
-        except (tarfile.TarError, ValueError, EOFError, OSError):
-            raise UserError(
-                f"{archive.name} is not a tar archive", hint="pack the folder without compression"
-            ) from None
+        except (tarfile.TarError, ValueError, EOFError, OSError) as problem:
+            why = getattr(problem, "strerror", None) or "it is not an uncompressed tar archive"
+            raise UserError(f"{archive.name} cannot be unpacked: {why}") from None
         yield place
 
 
