@@ -58,9 +58,6 @@ class DatasetUploads:
             query = query.where(sa.tuple_(at, key) < sa.tuple_(sa.literal(last.created_at), sa.literal(last.id)))
         return self._select(query.order_by(at.desc(), key.desc()).limit(limit))
 
-    def created_before(self, at: float) -> Sequence[StoredUpload]:
-        return self._select(sa.select(dataset_uploads).where(dataset_uploads.c.created_at < at))
-
     def charge(self, upload_id: str, count: int, *, most: int, most_of_owner: int) -> None:
         """Count so many bytes more. Raises TooLarge if the upload or its owner would have more than allowed."""
         with self._database.write() as connection:

@@ -19,6 +19,7 @@ from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.model import State
 from stationmaster.providers.loopback import processes_of
 from stationmaster.station.base import Station
+from stationmaster.station.datasets import DatasetReference
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.store.engine import Database
@@ -75,7 +76,7 @@ class LocalWorld:
     def ledger(self) -> Ledger:
         return self.local.store.ledger
 
-    def request(self, dataset: Path, **fields: Any) -> TrainRequest:
+    def request(self, dataset: DatasetReference, **fields: Any) -> TrainRequest:
         """A short real training."""
         parameters = {"steps": 20, **_QUICK, **fields.pop("parameters", {})}
         return TrainRequest(recipe="tiny-lora@1", dataset=dataset, parameters=parameters, **fields)

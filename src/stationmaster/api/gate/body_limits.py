@@ -14,7 +14,7 @@ from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import BodyRefused, problem_response
 from stationmaster.errors import StationmasterError, TooLarge, UserError
 
-UPLOAD_PATHS = re.compile(r"/api/datasets(/.*)?|/api/(jobs/[^/]+|instances/[^/]+/[^/]+)/metrics/import")
+UPLOAD_PATHS = re.compile(r"/api/datasets/[^/]+/files/.*|/api/(jobs/[^/]+|instances/[^/]+/[^/]+)/metrics/import")
 """Where whole files arrive, in pieces or at once; everywhere else a body is a small document."""
 
 _DRAIN_BYTES = 4 * 1024 * 1024

@@ -77,7 +77,8 @@ def delete_uploaded_file(visit: Training, upload: UploadId, path: _FilePath) -> 
     operation_id="upload_file",
     summary="Send a file, or a piece of it",
     description="""
-Without `Content-Range` the body is the whole file; what has arrived of it before is dropped.
+Without `Content-Range` the body is the whole file; what has arrived of it before is dropped. Larger files are sent in
+pieces: one request takes at most `serve.largest_upload_bytes`, 64 MiB by default.
 
 With `Content-Range: bytes FIRST-LAST/SIZE` the body is one piece. Pieces are sent in order: FIRST is the `received` of
 the last answer. After an interruption, `GET` the same address (or `HEAD`, header `Upload-Offset`) and continue there;
@@ -169,9 +170,11 @@ async def _receive(
                 if len(buffer) >= _BUFFER:
                     await in_thread(writer.append, bytes(buffer))
                     buffer.clear()
-        except ClientDisconnect:
+        except (ClientDisconnect, StationmasterError) as problem:  # it went away, or is too slow
             await in_thread(writer.append, bytes(buffer))
-            raise UserError("the sender went away") from None
+            if isinstance(problem, ClientDisconnect):
+                raise UserError("the sender went away") from None
+            raise
         if buffer:
             await in_thread(writer.append, bytes(buffer))
         return await in_thread(writer.finish)

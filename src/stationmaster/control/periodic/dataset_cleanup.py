@@ -1,12 +1,15 @@
-"""Deletes local datasets that no job needs: with their last job, or unused for a long time."""
+"""Deletes local datasets that no job needs: with their last job, or unused for a long time; uploads after 3 days."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
+from functools import partial
 from pathlib import Path
 
 from stationmaster.control.flow.world import World
 from stationmaster.datasets.stale_archives import remove_archive, remove_unused
+from stationmaster.datasets.uploads.folder import UNUSED_SECONDS, folders_in
 from stationmaster.event_log import get_logger
 from stationmaster.model import DatasetRef, Job, State
 from stationmaster.store.store import Store
@@ -22,6 +25,7 @@ async def clean_up_datasets(world: World) -> None:
         gone = await asyncio.to_thread(
             remove_leftovers, world.home, world.store, unused_seconds=world.policy.transfer.cache_age
         )
+        gone += await asyncio.to_thread(remove_unused_uploads, world.home, world.store)
     except OSError as problem:
         log.warning("datasets.not_removed", problem=str(problem))
         return
@@ -43,6 +47,21 @@ def remove_leftovers(home: Path, store: Store, *, unused_seconds: float) -> list
         return proposed or any(_may_need(job, since) for job in store.jobs.of_dataset(sha256))
 
     return remove_unused(home / "datasets", seconds=seconds, is_wanted=is_wanted)
+
+
+def remove_unused_uploads(home: Path, store: Store) -> list[Path]:
+    """Delete uploads that were not used for some days; a job that trains on one has an archive of its own.
+
+    Whoever proposes a job uses the upload first, under the lock of its folder: so it stays while it is being packed.
+    """
+    uploads = home / "uploads"
+    for left in uploads.glob(".*.going"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    return [
+        folder.path
+        for folder in folders_in(uploads)
+        if folder.remove(unused_seconds=UNUSED_SECONDS, forget=partial(store.dataset_uploads.remove, folder.id))
+    ]
 
 
 def forget_dataset(dataset: DatasetRef, home: Path, store: Store) -> None:

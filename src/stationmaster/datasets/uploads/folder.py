@@ -25,6 +25,9 @@ from stationmaster.datasets.uploads.names import is_archive, require_valid_name
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound, WrongOffset
 from stationmaster.files import write_atomically
 
+UNUSED_SECONDS = 3 * 24 * 3600.0
+"""An upload that was not used for this time is removed."""
+
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -60,6 +63,11 @@ class ArrivedFile:
     received: int
     size: int
     is_complete: bool
+
+
+def folders_in(uploads: Path) -> list[UploadFolder]:
+    """The folders of all uploads."""
+    return [UploadFolder(uploads, path.name) for path in sorted(uploads.glob("*/")) if _ID.fullmatch(path.name)]
 
 
 class UploadFolder:
@@ -141,12 +149,17 @@ class UploadFolder:
                 (self.files / path).unlink()
         return sum(charged(file.size) for file in found if file is not None)
 
-    def remove(self, *, unused_seconds: float = 0.0) -> bool:
-        """Remove the folder, unless it was used within that time; False if it stays or is gone already."""
+    def remove(self, *, unused_seconds: float = 0.0, forget: Callable[[], None] | None = None) -> bool:
+        """Remove the folder, unless it was used within that time; False if it stays or is gone already.
+
+        `forget` is called before: what is known about an upload goes before its files, which are found without it.
+        """
         try:
             with self.locked():
                 if unused_seconds and time.time() - self.last_use() < unused_seconds:
                     return False
+                if forget is not None:
+                    forget()
                 aside = self.path.rename(self.path.with_name(f".{secrets.token_hex(8)}.going"))
         except NotFound:
             return False

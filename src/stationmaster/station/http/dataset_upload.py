@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.datasets.pack import pack_into
 from stationmaster.datasets.tree import shown
-from stationmaster.datasets.uploads.names import ARCHIVE_SUFFIXES, is_archive
-from stationmaster.errors import DatasetInvalid, IllegalMove, NotFound, ServerError, UserError
+from stationmaster.datasets.uploads.names import ARCHIVE_SUFFIXES
+from stationmaster.errors import DatasetInvalid, NotFound, ServerError, UserError, WrongOffset
 from stationmaster.files import sha256_of
 from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile
 from stationmaster.station.datasets import Progress, UploadReference
@@ -20,24 +21,30 @@ from stationmaster.station.http.dataset_uploads import HttpDatasetUploads
 from stationmaster.station.wire.server import ServerDocument
 
 _PIECE = 8 << 20
-_TRIES = 5
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds before the next try, while nothing arrives
 _LONGEST_NAME = 120
 
 
-def upload_dataset(connection: Connection, path: Path, *, progress: Progress | None = None) -> UploadReference:
+def upload_dataset(
+    connection: Connection,
+    path: Path,
+    *,
+    progress: Progress | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> UploadReference:
     """Upload a folder or an archive; the reference that the server knows it by. What is there already is not sent.
 
     Raises NotFound and DatasetInvalid for a dataset that cannot be packed, what the server refuses, and ServerError if
-    it does not answer; a later call goes on where this one stopped.
+    it does not answer for some seconds; a later call goes on where this one stopped.
     """
     uploads = HttpDatasetUploads(connection)
     owner = connection.get("/api/server", ServerDocument).caller.user
     with _packed(path) as archive:
-        new = NewUpload(owner=owner, name=_label(path), sha256=archive.sha256, size=archive.size)
-        upload = uploads.start(new)
+        label = _label(path)
+        upload = uploads.start(NewUpload(owner=owner, name=label, sha256=archive.sha256, size=archive.size))
         if not upload.is_complete:
-            _send(uploads, upload, archive, progress)
-        return upload.reference
+            _send(uploads, upload, archive, progress, pause)
+        return UploadReference(id=upload.id, label=label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +67,7 @@ def _packed(path: Path) -> Iterator[_Archive]:
             f"there is no dataset at {shown(str(path))}", hint="pass the folder with the images and captions"
         )
     suffix = next((each for each in ARCHIVE_SUFFIXES if path.name.lower().endswith(each)), None)
-    if suffix is None or not is_archive(path.name):
+    if suffix is None:
         raise UserError(f"{shown(str(path))} is neither a folder nor an archive", hint="pass a .tar or .zip file")
     size = path.stat().st_size
     if size == 0:
@@ -68,33 +75,36 @@ def _packed(path: Path) -> Iterator[_Archive]:
     yield _Archive(path=path, name=f"dataset{suffix}", sha256=sha256_of(path), size=size)
 
 
-def _send(uploads: HttpDatasetUploads, upload: Upload, archive: _Archive, progress: Progress | None) -> None:
-    """Send the pieces that are missing; after a failure go on where the server says that the file ends."""
-    left = _TRIES
+def _send(
+    uploads: HttpDatasetUploads,
+    upload: Upload,
+    archive: _Archive,
+    progress: Progress | None,
+    pause: Callable[[float], None],
+) -> None:
+    """Send the pieces that are missing. After a failure go on where the server says that the file ends."""
+    pauses, received = iter(_PAUSES), -1
     while True:
-        there = _there(uploads, upload, archive)
         try:
-            _send_rest(uploads, upload, archive, there, progress)
-        except (ServerError, IllegalMove):  # the connection was lost, or another process uploads the same
-            left -= 1
-            if not left:
-                raise
-            if _there(uploads, upload, archive).received > there.received:
-                left = _TRIES  # it does go on
-            if _there(uploads, upload, archive).is_complete:
-                return
-        else:
+            there = _there(uploads, upload, archive)
+            if there.received > received:
+                pauses, received = iter(_PAUSES), there.received  # it does go on
+            if not there.is_complete:
+                _send_rest(uploads, upload, archive, there.received, progress)
             return
+        except (ServerError, WrongOffset):  # the connection was lost, or another process uploads the same
+            seconds = next(pauses, None)
+            if seconds is None:
+                raise
+            pause(seconds)
 
 
 def _send_rest(
-    uploads: HttpDatasetUploads, upload: Upload, archive: _Archive, there: UploadedFile, progress: Progress | None
+    uploads: HttpDatasetUploads, upload: Upload, archive: _Archive, offset: int, progress: Progress | None
 ) -> None:
-    if there.is_complete:
-        return
-    writer = uploads.write(upload.id, archive.name, size=archive.size, offset=there.received, sha256=archive.sha256)
+    writer = uploads.write(upload.id, archive.name, size=archive.size, offset=offset, sha256=archive.sha256)
     with archive.path.open("rb") as file:
-        file.seek(there.received)
+        file.seek(offset)
         while data := file.read(_PIECE):
             writer.append(data)
             if progress is not None:
@@ -111,5 +121,4 @@ def _there(uploads: HttpDatasetUploads, upload: Upload, archive: _Archive) -> Up
 
 def _label(path: Path) -> str:
     """The folder's name, as far as it can be shown."""
-    name = shown(path.resolve().name)[:_LONGEST_NAME].strip()
-    return name or "dataset"
+    return shown(path.resolve().name)[:_LONGEST_NAME].strip() or "dataset"

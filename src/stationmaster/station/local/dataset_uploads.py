@@ -10,7 +10,14 @@ from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.rules import DatasetRules, rules_of
 from stationmaster.datasets.uploads.arriving import check_arrived
-from stationmaster.datasets.uploads.folder import About, ArrivedFile, UploadFolder, new_id, no_such_upload
+from stationmaster.datasets.uploads.folder import (
+    UNUSED_SECONDS,
+    About,
+    ArrivedFile,
+    UploadFolder,
+    new_id,
+    no_such_upload,
+)
 from stationmaster.datasets.uploads.names import is_archive
 from stationmaster.datasets.uploads.part_writer import PartWriter, Piece
 from stationmaster.errors import DatasetInvalid, DiskFull, TooLarge, UserError
@@ -20,9 +27,6 @@ from stationmaster.station.local.dataset_sources import uploads_of
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.tokens import role_of
 from stationmaster.store.dataset_uploads import StoredUpload
-
-UNUSED_SECONDS = 3 * 24 * 3600.0
-"""An upload that was not used for this time is removed."""
 
 _LONGEST_NAME = 120
 
@@ -38,8 +42,7 @@ class LocalDatasetUploads:
         _require_name(new.name)
         if (new.sha256 is None) != (new.size is None):
             raise UserError("sha256 and size belong together", hint="give both of one archive, or neither")
-        if new.size is not None and new.size > self._limits.largest_dataset_bytes:
-            raise TooLarge(f"a dataset may have {self._limits.largest_dataset_bytes:,} bytes")
+        self._require_size(new.size or 0)
         role_of(self._store, new.owner)
         self._rules(new.recipe, new.trigger)
         if new.sha256 is not None and new.size is not None:
@@ -84,6 +87,7 @@ class LocalDatasetUploads:
             sha256 = stored.sha256
         folder = self._folder(upload_id)
         about = folder.about()
+        self._require_size(size)
         self._require_room(size - offset)
         piece = Piece(path=path, size=size, offset=offset, restart=restart, sha256=sha256)
         writer = PartWriter(folder, piece, charge=lambda count: self._charge(upload_id, count))
@@ -100,9 +104,8 @@ class LocalDatasetUploads:
             return validate.check(files, rules)
 
     def remove(self, upload_id: str) -> None:
-        folder = self._folder(upload_id)
-        self._store.dataset_uploads.remove(upload_id)
-        folder.remove()
+        self._stored(upload_id)
+        self._folder(upload_id).remove(forget=lambda: self._store.dataset_uploads.remove(upload_id))
 
     def require_room(self) -> None:
         """Raises DiskFull if uploads would take the disk space that is to stay free."""
@@ -115,6 +118,10 @@ class LocalDatasetUploads:
             return
         most, of_owner = self._limits.largest_dataset_bytes, self._limits.dataset_bytes_per_user
         uploads.charge(upload_id, count, most=most, most_of_owner=of_owner)
+
+    def _require_size(self, size: int) -> None:
+        if size > self._limits.largest_dataset_bytes:
+            raise TooLarge(f"a dataset may have {self._limits.largest_dataset_bytes:,} bytes")
 
     def _require_room(self, size: int) -> None:
         free, kept = shutil.disk_usage(self._settings.home).free, self._limits.free_disk_bytes
