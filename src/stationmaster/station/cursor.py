@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 
@@ -23,14 +22,17 @@ def place_of(cursor: str, *, names: int) -> tuple[float, list[str]]:
     """
     try:
         at, *found = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, TypeError, RecursionError, binascii.Error):
-        raise _not_ours() from None
-    if len(found) != names or not all(isinstance(name, str) and "\0" not in name for name in found):
-        raise _not_ours()
-    if isinstance(at, bool) or not isinstance(at, int | float) or not math.isfinite(at):
-        raise _not_ours()
-    return float(at), found
+        if len(found) == names and _is_time(at) and all(_is_name(name) for name in found):
+            return float(at), found
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        pass  # not made by us
+    raise UserError("this is not the cursor of a page", hint="pass `next` of the page before, unchanged")
 
 
-def _not_ours() -> UserError:
-    return UserError("this is not the cursor of a page", hint="pass `next` of the page before, unchanged")
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_name(value: object) -> bool:
+    """Whether a database takes it; a lone surrogate cannot be encoded."""
+    return isinstance(value, str) and b"\0" not in value.encode()

@@ -13,7 +13,6 @@ from stationmaster.api.problems import problems
 from stationmaster.api.visit import Reading, Training, Visit
 from stationmaster.errors import NotFound
 from stationmaster.model import Desired, State
-from stationmaster.station.comparison import MOST_JOBS
 from stationmaster.station.jobs import JobView, Wanted, job_cursor
 from stationmaster.station.wire.comparison import ComparisonDocument
 from stationmaster.station.wire.document import Page
@@ -135,7 +134,7 @@ def compare_jobs(
     visit: Reading,
     jobs: Annotated[
         list[Annotated[str, StringConstraints(min_length=1, max_length=200)]],
-        Query(description="Two to ten jobs: repeat the parameter.", min_length=2, max_length=MOST_JOBS),
+        Query(description="Two to ten jobs: repeat the parameter.", min_length=1, max_length=100),
     ],
 ) -> ComparisonDocument:
     return ComparisonDocument.of(visit.station.jobs.compare(jobs))
