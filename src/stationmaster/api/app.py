@@ -11,6 +11,7 @@ from stationmaster import __version__
 from stationmaster.api.description import DescribedApp
 from stationmaster.api.gate.chain import ANSWERS, add_gate
 from stationmaster.api.gate.policy import GatePolicy
+from stationmaster.api.live.hub import Hub, LiveLimits
 from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
     analyses,
@@ -22,6 +23,7 @@ from stationmaster.api.routes import (
     dataset_files,
     datasets,
     health,
+    history,
     inbox,
     instances,
     jobs,
@@ -42,6 +44,7 @@ from stationmaster.api.routes.pages import STATIC
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.station.base import Station
 from stationmaster.station.doorkeeper import Doorkeeper
+from stationmaster.station.news import News
 from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
 
 ROUTES: tuple[APIRouter, ...] = (
@@ -49,6 +52,7 @@ ROUTES: tuple[APIRouter, ...] = (
     inbox.routes,
     audit.routes,
     credits.routes,
+    history.routes,
     jobs.routes,
     analyses.routes,
     artifacts.routes,
@@ -80,6 +84,8 @@ class Service:
     allowances: Allowances = NOTHING_MORE  # what users may choose
     gate: GatePolicy = _OPEN
     tickets: UploadTickets | None = None  # without them there are no routes for uploads by machines
+    news: News | None = None  # without them there are no live streams
+    live_limits: LiveLimits | None = None
 
 
 def build_app(service: Service) -> FastAPI:
@@ -97,6 +103,7 @@ def build_app(service: Service) -> FastAPI:
     app.state.allowances = service.allowances
     app.state.doorkeeper = service.doorkeeper
     app.state.is_https = service.gate.is_https
+    app.state.live = None if service.news is None else Hub(service.news, service.live_limits)
     app.state.takes_uploads = service.tickets is not None
     add_problem_handlers(app)
     app.include_router(health.routes)

@@ -47,6 +47,8 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # For a live stream, which cuts off a client that does not read.
+        self.app_state = {**self.app_state, "transport": transport}
         if len(self.connections) > self.limits.most_connections and not self._close_another():
             self._refuse(ServerFull())
             return

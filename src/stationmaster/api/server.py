@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 
-import uvicorn
-
 from stationmaster.api.app import Service, build_app
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.listening import address_of, listen, possible_connections
 from stationmaster.api.protocol import ConnectionLimits
-from stationmaster.api.uvicorn_setup import uvicorn_config
+from stationmaster.api.uvicorn_setup import StoppableServer, uvicorn_config
 from stationmaster.control.destinations.job_bucket import open_job_bucket
 from stationmaster.event_log import get_logger
 from stationmaster.settings import Settings
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
+from stationmaster.station.local.news import LocalNews
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.owned.allowances import Allowances
 
@@ -34,11 +33,13 @@ def serve(settings: Settings, environ: Mapping[str, str], *, ready: Callable[[st
         elif settings.serve.public_url is not None:
             why = "serve.public_url is set, but no bucket: there is nowhere to upload to"
             log.warning("uploads.off", why=why, hint="set bucket.name, see docs/how-to/object-store.md")
+        news = opened.enter_context(closing(LocalNews(store)))
         service = Service(
             station=station,
             doorkeeper=LocalDoorkeeper(store),
             allowances=Allowances.of(settings),
             gate=GatePolicy.of(settings.serve),
+            news=news,
             tickets=None if job_bucket is None else job_bucket.tickets,
         )
         config = uvicorn_config(
@@ -49,4 +50,4 @@ def serve(settings: Settings, environ: Mapping[str, str], *, ready: Callable[[st
             tls_key=settings.serve.tls_key,
         )
         ready(address_of(listening, is_https=settings.serve.tls_cert is not None))
-        uvicorn.Server(config).run(sockets=[listening])
+        StoppableServer(config).run(sockets=[listening])

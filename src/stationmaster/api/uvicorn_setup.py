@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import uvicorn
@@ -35,3 +36,12 @@ def uvicorn_config(
         ssl_keyfile=tls_key,
         timeout_graceful_shutdown=_CLOSING_SECONDS,
     )
+
+
+class StoppableServer(uvicorn.Server):
+    """Ends live streams as soon as it is asked to stop; uvicorn alone would wait for them."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if isinstance(self.config.app, FastAPI) and self.config.app.state.live is not None:
+            self.config.app.state.live.close()
+        await super().shutdown(sockets)

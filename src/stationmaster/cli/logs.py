@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import codecs
-import json
 import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stationmaster.cli.context import JobArgument, options_of, station_of
+from stationmaster.errors import UserError
 from stationmaster.model import LogChunk
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; this command needs few
+
+_MATCHES = 1000
 
 
 def logs(
     context: typer.Context,
     job: JobArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the job ends.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per piece of log.")] = False,
+    grep: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Print only lines that contain this text, in upper or lower case."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per piece of log, or per line found.")
+    ] = False,
 ) -> None:
     """Print a job's log: all attempts and steps, in order.
 
@@ -29,14 +37,22 @@ def logs(
       stationmaster logs 7f3k2q9a
 
       stationmaster logs cats --follow
+
+      stationmaster logs cats --grep "out of memory"
     """
-    printer = _JsonPrinter() if as_json or options_of(context).as_json else _TextPrinter()
+    with_json = as_json or options_of(context).as_json
+    if grep is not None and follow:
+        raise UserError("--grep searches what is there and cannot follow", hint="use one of --grep and --follow")
     with station_of(context) as station:
         found = station.jobs.find(job)
-        seen = _print_from(station, found.id, 0, printer)
-        if follow:
-            for _ in station.jobs.watch(found.id):
-                seen = _print_from(station, found.id, seen, printer)
+        if grep is not None:
+            _print_matches(station, found.id, grep, as_json=with_json)
+            return
+        printer = _JsonPrinter() if with_json else _TextPrinter()
+        for pieces in station.logs.follow(found.id) if follow else _pages(station, found.id):
+            for seq, chunk in pieces:
+                printer.show(seq, chunk)
+            sys.stdout.flush()
 
 
 class _TextPrinter:
@@ -45,29 +61,30 @@ class _TextPrinter:
 
 
 class _JsonPrinter:
-    """One line per piece. A character split over two pieces is printed with the later one, so that the texts join."""
+    """One line per piece."""
 
     def __init__(self) -> None:
-        self._decoders: dict[tuple[int, str], codecs.IncrementalDecoder] = {}
+        from stationmaster.station.wire.history import LogReader  # pydantic, which the text does not need
+
+        self._reader = LogReader()
 
     def show(self, seq: int, chunk: LogChunk) -> None:
-        decoder = self._decoders.setdefault(
-            (chunk.attempt, chunk.stream), codecs.getincrementaldecoder("utf-8")("replace")
-        )
-        document = {
-            "seq": seq,
-            "attempt": chunk.attempt,
-            "stream": chunk.stream,
-            "start": chunk.start,
-            "end": chunk.end,
-            "text": decoder.decode(chunk.data),
-        }
-        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+        sys.stdout.write(self._reader.read(seq, chunk).document.model_dump_json() + "\n")
 
 
-def _print_from(station: Station, job_id: str, after: int, printer: _TextPrinter | _JsonPrinter) -> int:
+def _pages(station: Station, job_id: str) -> Iterator[Sequence[tuple[int, LogChunk]]]:
+    after = 0
     while pieces := station.logs.of_job(job_id, after_seq=after):
-        for after, chunk in pieces:
-            printer.show(after, chunk)
-    sys.stdout.flush()
-    return after
+        yield pieces
+        after = pieces[-1][0]
+
+
+def _print_matches(station: Station, job_id: str, text: str, *, as_json: bool) -> None:
+    from stationmaster.station.wire.history import LogMatchDocument  # as above
+
+    after = 0
+    while matches := station.logs.search(job_id, text, limit=_MATCHES, after=after):
+        for match in matches:
+            shown = f"{match.attempt}/{match.stream}:{match.line}: {match.text}"
+            print(LogMatchDocument.of(match).model_dump_json() if as_json else shown)
+        after = matches[-1].number

@@ -8,11 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from stationmaster.model import Event
+from stationmaster.model import SINGLE_USER, Event
 from stationmaster.store.bulk import append_rows, insert_if_absent
 from stationmaster.store.codec import dumps, event_from_row
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import events, followed
+from stationmaster.store.tables import events, followed, jobs
 from stationmaster.store.writes import NewEvent
 
 
@@ -44,11 +44,21 @@ class Events:
                 found[row["job_id"]].append(event_from_row(row))
         return found
 
-    def after(self, seq: int, *, kinds: Sequence[str], limit: int = 500) -> list[Event]:
-        """Events of all jobs numbered above `seq`. Numbers are not in commit order: readers must look back a little."""
-        query = (
-            sa.select(events).where(events.c.seq > seq, events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
-        )
+    def after(
+        self, seq: int, *, kinds: Sequence[str] | None = None, owner: str | None = None, limit: int = 500
+    ) -> list[Event]:
+        """Events of all jobs numbered above `seq`. Numbers are not in commit order: readers must look back a little.
+
+        With an `owner` only those of their jobs.
+        """
+        query = sa.select(events).where(events.c.seq > seq).order_by(events.c.seq).limit(limit)
+        if kinds is not None:
+            query = query.where(events.c.kind.in_(kinds))
+        if owner is not None:
+            theirs = jobs.c.owner == owner
+            if owner == SINGLE_USER:
+                theirs = sa.or_(theirs, jobs.c.owner.is_(None))
+            query = query.join(jobs, jobs.c.id == events.c.job_id).where(theirs)
         with self._database.read() as connection:
             return [event_from_row(row) for row in connection.execute(query).mappings()]
 

@@ -190,7 +190,7 @@ class LeasedWriter:
                 bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
             if one.write.alerts:
                 alerts.put(connection, one.write.alerts, now=one.row.now)
-        if any(one.write.events or one.write.logs for one in written):
+        if any(one.write.events or one.write.logs or one.write.readings for one in written):
             announce_news(connection)
 
     def _put_analyses(self, connection: Connection, written: Sequence[AppliedWrite]) -> None:

@@ -13,21 +13,40 @@ from stationmaster.store.bulk import append_rows
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import log_chunks
 
+_PAGE_BYTES = 8 << 20  # a piece may have nearly a megabyte
+
 
 class Logs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of_job(self, job_id: str, *, after_seq: int = 0, limit: int = 500) -> list[tuple[int, LogChunk]]:
-        """(sequence number, chunk) pairs in the order they were written."""
-        query = (
-            sa.select(log_chunks)
+    def of_job(
+        self, job_id: str, *, after_seq: int = 0, limit: int = 500, most_bytes: int = _PAGE_BYTES
+    ) -> list[tuple[int, LogChunk]]:
+        """(sequence number, chunk) pairs in the order they were written: at least one if there are any, then no more
+        than `limit` pairs and `most_bytes`.
+        """
+        sizes = (
+            sa.select(log_chunks.c.seq, log_chunks.c.size)
             .where(log_chunks.c.job_id == job_id, log_chunks.c.seq > after_seq)
             .order_by(log_chunks.c.seq)
             .limit(limit)
         )
         with self._database.read() as connection:
-            return [(row["seq"], _chunk(row)) for row in connection.execute(query).mappings()]
+            last, room = None, most_bytes
+            for row in connection.execute(sizes):
+                room -= row.size
+                if last is not None and room < 0:
+                    break
+                last = row.seq
+            if last is None:
+                return []
+            query = (
+                sa.select(log_chunks)
+                .where(log_chunks.c.job_id == job_id, log_chunks.c.seq > after_seq, log_chunks.c.seq <= last)
+                .order_by(log_chunks.c.seq)
+            )
+            return [(row["seq"], chunk_from_row(row)) for row in connection.execute(query).mappings()]
 
     def chunks(self, job_id: str, *, attempt: int) -> Iterator[LogChunk]:
         """The log of one attempt, piece by piece, in the order it was written."""
@@ -81,7 +100,7 @@ def _row(job_id: str, chunk: LogChunk, data: bytes, now: float) -> dict[str, obj
     }
 
 
-def _chunk(row: sa.RowMapping) -> LogChunk:
+def chunk_from_row(row: sa.RowMapping) -> LogChunk:
     return LogChunk(
         attempt=row["attempt"],
         stream=row["stream"],

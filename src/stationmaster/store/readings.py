@@ -31,6 +31,18 @@ class Readings:
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
+    def numbered(self, job_id: str, *, after_seq: int = 0, limit: int = 1000) -> list[tuple[int, StepReading]]:
+        """(sequence number, reading) pairs in the order they were written."""
+        query = (
+            sa.select(readings)
+            .where(readings.c.job_id == job_id, readings.c.seq > after_seq)
+            .order_by(readings.c.seq)
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            found = connection.execute(query).mappings()
+            return [(row["seq"], known_fields(StepReading, dict(row))) for row in found]
+
     def sampled(self, job_id: str, *, attempt: int, most: int = 2000) -> list[StepReading]:
         """About `most` readings of one attempt, evenly spaced."""
         values = {"b_job": job_id, "b_attempt": attempt, "b_most": most}

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stationmaster.store.dataset_uploads import DatasetUploads
     from stationmaster.store.leases import Leases
     from stationmaster.store.ledger import Ledger
+    from stationmaster.store.news import NewsRows
     from stationmaster.store.runs import Runs
     from stationmaster.store.series import Series
     from stationmaster.store.submissions import Submissions
@@ -105,6 +106,12 @@ class Store:
         from stationmaster.store.ledger import Ledger
 
         return Ledger(self.database)
+
+    @cached_property
+    def news(self) -> NewsRows:
+        from stationmaster.store.news import NewsRows
+
+        return NewsRows(self.database)
 
     @cached_property
     def runs(self) -> Runs:

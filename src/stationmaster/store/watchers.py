@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import sqlalchemy as sa
 
 from stationmaster.model import State
@@ -23,21 +25,22 @@ class Watchers:
 
     def register(self, job_id: str, watcher: str, *, seconds: float) -> None:
         """Note that `watcher` watches the job for the next `seconds`; a running job becomes due at once."""
-        now = self._database.now
+        self.register_several([job_id], watcher, seconds=seconds)
+
+    def register_several(self, job_ids: Collection[str], watcher: str, *, seconds: float) -> None:
+        """The same for several jobs, in one transaction."""
+        now, ordered = self._database.now, sorted(job_ids)  # in the order in which others lock jobs too
         with self._database.write() as connection:
             until = connection.execute(sa.select(now + seconds)).scalar_one()
-            upsert(
-                connection,
-                interests,
-                [{"job_id": job_id, "watcher": watcher, "until": until}],
-                key=("job_id", "watcher"),
-            )
-            woken = connection.execute(
-                jobs.update()
-                .where(jobs.c.id == job_id, jobs.c.state == State.EXECUTING.value, jobs.c.due_at > now + 1.0)
-                .values(due_at=now)
-            )
-            if woken.rowcount:
+            rows = [{"job_id": job_id, "watcher": watcher, "until": until} for job_id in ordered]
+            upsert(connection, interests, rows, key=("job_id", "watcher"))
+            sleeping = (jobs.c.state == State.EXECUTING.value, jobs.c.due_at > now + 1.0)
+            # One statement per job: a single one would lock them in an order of its own.
+            woken = [
+                connection.execute(jobs.update().where(jobs.c.id == job_id, *sleeping).values(due_at=now)).rowcount
+                for job_id in ordered
+            ]
+            if any(woken):
                 announce(connection)
 
     def is_watched(self, job_id: str) -> bool:

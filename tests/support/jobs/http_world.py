@@ -11,6 +11,7 @@ import httpx
 from stationmaster.api.app import Service
 from stationmaster.station.http.station import HttpStation
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
+from stationmaster.station.local.news import LocalNews
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.tokens import NewToken
 from tests.support.jobs.local_world import LocalWorld
@@ -45,7 +46,10 @@ class HttpWorld(LocalWorld):
         """A server with a station of its own: the servers share the store and the home, and nothing else."""
         station = LocalStation(self.settings, self.environ)
         opened.callback(station.close)
-        return opened.enter_context(serving(Service(station=station, doorkeeper=LocalDoorkeeper(station.store))))
+        news = LocalNews(station.store)
+        opened.callback(news.close)
+        service = Service(station=station, doorkeeper=LocalDoorkeeper(station.store), news=news)
+        return opened.enter_context(serving(service))
 
 
 class TwoServersWorld(HttpWorld):

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-import uvicorn
-
 from stationmaster.api.app import Service, build_app
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.listening import listen
 from stationmaster.api.protocol import ConnectionLimits
-from stationmaster.api.uvicorn_setup import uvicorn_config
+from stationmaster.api.uvicorn_setup import StoppableServer, uvicorn_config
 
 
 @contextmanager
@@ -22,7 +20,7 @@ def serving(
 ) -> Iterator[str]:
     """The service's address, while it answers. Without a `gate` there is no limit on the number of requests."""
     app = build_app(service if gate is None else replace(service, gate=gate))
-    server = uvicorn.Server(uvicorn_config(app, limits=limits))
+    server = StoppableServer(uvicorn_config(app, limits=limits))
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -19,6 +20,7 @@ from stationmaster.api.gate.hosts import SAFE_METHODS
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import problem_response
 from stationmaster.errors import Forbidden, NotSignedIn, StationmasterError, TooManyRequests
+from stationmaster.model import Caller
 from stationmaster.station.doorkeeper import Doorkeeper
 
 COOKIE = "stationmaster_session"
@@ -83,6 +85,7 @@ class SigningIn:
             self._known.clear()
         self._known[digest] = None
         remember(scope, "caller", caller)
+        remember(scope, "caller_again", partial(self._doorkeeper.caller_of_token, token))  # for long answers
 
     async def _by_cookie(self, scope: Scope, secret: str, csrf_token: str) -> None:
         """A session that is over is no error: the page may still be read, and routes refuse a request without caller.
@@ -95,6 +98,7 @@ class SigningIn:
             return
         remember(scope, "caller", session.caller)
         remember(scope, "session", session)
+        remember(scope, "caller_again", partial(_caller_of_session, self._doorkeeper, secret))
         is_change = scope["method"] not in SAFE_METHODS
         if is_change and not hmac.compare_digest(csrf_token.encode(), session.csrf_token.encode()):
             raise Forbidden(
@@ -122,6 +126,10 @@ class SigningIn:
     async def _in_thread(self, ask: Callable[[str], T], secret: str) -> T:
         self._threads = self._threads or anyio.CapacityLimiter(8)
         return await anyio.to_thread.run_sync(ask, secret, limiter=self._threads)
+
+
+def _caller_of_session(doorkeeper: Doorkeeper, secret: str) -> Caller:
+    return doorkeeper.session(secret).caller
 
 
 def _cookie(headers: Headers) -> str | None:

@@ -24,7 +24,7 @@ Owner = Annotated[str | None, Query(description="Only models of this user.", max
 @routes.get("/models", operation_id="list_models", summary="Trained models, newest first", responses=problems(400))
 def list_models(
     visit: Reading,
-    limit: Annotated[int, Query(ge=1, le=500, description="At most so many.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=500, description="At most this many.")] = 100,
     after: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
     owner: Owner = None,
 ) -> Page[ModelDocument]:

@@ -12,6 +12,7 @@ from stationmaster.model import Desired, Job, Request, State
 from stationmaster.station import LONGEST_NAME
 from stationmaster.station.comparison import Comparison
 from stationmaster.station.http.connection import Connection, segment
+from stationmaster.station.http.following import Waking
 from stationmaster.station.jobs import JobView, Wanted
 from stationmaster.station.wire.comparison import ComparisonDocument
 from stationmaster.station.wire.document import RequestDocument
@@ -81,18 +82,19 @@ class HttpJobs:
     def watch(self, job_id: str) -> Iterator[JobView]:
         view: JobView | None = None
         tag, read_at = "", 0.0
-        while True:
-            headers = {"If-None-Match": tag} if tag else {}
-            found = self._connection.send(
-                "GET", path_of_job(job_id), parameters={"exact": True, "watch": True, "log": False}, headers=headers
-            )
-            if view is None or found.status_code != _NOT_MODIFIED:
-                view, read_at = self._connection.read(found, JobDocument).value(), time.monotonic()
-                tag = found.headers.get("ETag", "")
-            yield replace(view, now=view.now + time.monotonic() - read_at)
-            if view.job.state in TERMINAL:
-                return
-            time.sleep(_LOOK_SECONDS)
+        with Waking(self._connection, f"{path_of_job(job_id)}/events") as waking:
+            while True:
+                headers = {"If-None-Match": tag} if tag else {}
+                found = self._connection.send(
+                    "GET", path_of_job(job_id), parameters={"exact": True, "watch": True, "log": False}, headers=headers
+                )
+                if view is None or found.status_code != _NOT_MODIFIED:
+                    view, read_at = self._connection.read(found, JobDocument).value(), time.monotonic()
+                    tag = found.headers.get("ETag", "")
+                yield replace(view, now=view.now + time.monotonic() - read_at)
+                if view.job.state in TERMINAL:
+                    return
+                waking.wait(_LOOK_SECONDS, after=view.job.version)
 
     def desire(self, job_id: str, desired: Desired) -> Wanted:
         if desired is Desired.STOP:

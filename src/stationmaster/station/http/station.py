@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from stationmaster.station.analysis import Analyses
     from stationmaster.station.artifacts import Artifacts
-    from stationmaster.station.history import Events, Logs, Readings
     from stationmaster.station.http.audit import HttpAudit
     from stationmaster.station.http.checks import HttpChecks
     from stationmaster.station.http.costs import HttpCosts
     from stationmaster.station.http.credits import HttpCredits
     from stationmaster.station.http.dataset_uploads import HttpDatasetUploads
     from stationmaster.station.http.datasets import HttpDatasets
+    from stationmaster.station.http.history import HttpEvents, HttpLogs, HttpReadings
     from stationmaster.station.http.instances import HttpInstances
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
@@ -55,16 +55,22 @@ class HttpStation:
         return HttpJobs(self.connection)
 
     @cached_property
-    def events(self) -> Events:
-        return cast("Events", _OnlyThere("events"))
+    def events(self) -> HttpEvents:
+        from stationmaster.station.http.history import HttpEvents
+
+        return HttpEvents(self.connection)
 
     @cached_property
-    def logs(self) -> Logs:
-        return cast("Logs", _OnlyThere("logs"))
+    def logs(self) -> HttpLogs:
+        from stationmaster.station.http.history import HttpLogs
+
+        return HttpLogs(self.connection)
 
     @cached_property
-    def readings(self) -> Readings:
-        return cast("Readings", _OnlyThere("readings"))
+    def readings(self) -> HttpReadings:
+        from stationmaster.station.http.history import HttpReadings
+
+        return HttpReadings(self.connection)
 
     @cached_property
     def metrics(self) -> Metrics:

@@ -25,6 +25,7 @@ from stationmaster.station.owned.costs import OwnedCosts
 from stationmaster.station.owned.credits import OwnedCredits
 from stationmaster.station.owned.dataset_uploads import OwnedDatasetUploads
 from stationmaster.station.owned.datasets import OwnedDatasets
+from stationmaster.station.owned.history import OwnedEvents, OwnedLogs, OwnedReadings
 from stationmaster.station.owned.jobs import OwnedJobs
 from stationmaster.station.owned.metrics import OwnedMetrics
 from stationmaster.station.owned.models import OwnedModels
@@ -60,15 +61,15 @@ class OwnedStation:
 
     @cached_property
     def events(self) -> Events:
-        return cast(Events, _Closed("events"))
+        return OwnedEvents(self._caller, self._all)
 
     @cached_property
     def logs(self) -> Logs:
-        return cast(Logs, _Closed("logs"))
+        return OwnedLogs(self._caller, self._all)
 
     @cached_property
     def readings(self) -> Readings:
-        return cast(Readings, _Closed("readings"))
+        return OwnedReadings(self._caller, self._all)
 
     @cached_property
     def metrics(self) -> Metrics:

@@ -14,10 +14,12 @@ def plain(value: Any) -> Any:
     >>> plain({"losses": (0.5, float("nan"))})
     {'losses': [0.5, 'NaN']}
     """
+    if isinstance(value, str):
+        return _encodable(value)
     if isinstance(value, float):
         return number_word(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {_encodable(str(name)): plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     return value
@@ -34,3 +36,12 @@ def unplain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: unplain(each) for name, each in value.items()}
     return [unplain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _encodable(text: str) -> str:
+    """The text with a sign for each half of a character: JSON is UTF-8, which has no halves.
+
+    >>> _encodable("a\\ud800b")
+    'a?b'
+    """
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,1 @@
+"""Live streams (server-sent events): what is new goes to everybody who listens."""
