@@ -33,6 +33,7 @@ class PeopledWorld(HttpWorld):
 
     def __enter__(self) -> Self:
         super().__enter__()
+        self._clients: dict[str | None, httpx.Client] = {}
         for name, role in ROLES.items():
             self.local.users.add(name, UserChanges(inbox=True, role=role))
         self.tokens = {
@@ -44,7 +45,14 @@ class PeopledWorld(HttpWorld):
         self.work_until_ended(ANNS_JOB)
         return self
 
+    def __exit__(self, *about: object) -> None:
+        for client in self._clients.values():
+            client.close()
+        super().__exit__(*about)
+
     def client(self, who: str | None) -> httpx.Client:
-        """What this person's program would use; None: somebody without a token."""
-        headers = {} if who is None else {"Authorization": f"Bearer {self.tokens[who]}"}
-        return httpx.Client(base_url=self.urls[0], headers=headers, timeout=60.0)
+        """What this person's program uses; None: somebody without a token."""
+        if who not in self._clients:
+            headers = {} if who is None else {"Authorization": f"Bearer {self.tokens[who]}"}
+            self._clients[who] = httpx.Client(base_url=self.urls[0], headers=headers, timeout=60.0)
+        return self._clients[who]
