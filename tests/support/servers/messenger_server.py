@@ -64,8 +64,13 @@ class MessengerServer:
         self.troubles: dict[str, list[Answer]] = {service: [] for service in services}
         self.calls: list[str] = []
         self.after_receiving: Callable[[Received], None] = lambda _message: None
+        self.answered_buttons: list[str] = []
         self._known: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
+        self._updates: list[dict[str, Any]] = []
+        self._files: dict[str, bytes] = {}
+        self._news = threading.Condition()
+        self._is_closing = False
 
     def __enter__(self) -> MessengerServer:
         outer = self
@@ -88,6 +93,15 @@ class MessengerServer:
                 self.end_headers()
                 self.wfile.write(body)
 
+            def do_GET(self) -> None:
+                """A file that somebody sent to the bot."""
+                prefix = f"/telegram/file/bot{TELEGRAM_TOKEN}/"
+                body = outer._files.get(self.path.removeprefix(prefix)) if self.path.startswith(prefix) else None
+                self.send_response(404 if body is None else 200)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
             def log_message(self, format: str, *args: Any) -> None:
                 """Nobody reads it."""
 
@@ -98,6 +112,9 @@ class MessengerServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with self._news:
+            self._is_closing = True
+            self._news.notify_all()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -121,6 +138,44 @@ class MessengerServer:
             "STATIONMASTER_NOTIFY__DISCORD_BOT_TOKEN": DISCORD_TOKEN,
         }
 
+    def write_to_bot(self, chat: int, text: str) -> None:
+        """A person writes to the bot."""
+        self._update("message", {"message_id": len(self._updates) + 1, "chat": {"id": chat}, "text": text})
+
+    def send_photo_to_bot(self, chat: int, photo: bytes, caption: str) -> None:
+        """A person sends a photo; Telegram offers it in two sizes."""
+        number = len(self._updates) + 1
+        self._files[f"photos/{number}.jpg"] = photo
+        sizes = [{"file_id": "small", "width": 90}, {"file_id": str(number), "width": 1280}]
+        message = {"message_id": number, "chat": {"id": chat}, "photo": sizes, "caption": caption}
+        self._update("message", message)
+
+    def press_button(self, chat: int, data: str) -> None:
+        """A person presses a button below one of the bot's messages."""
+        query = {"id": f"press-{len(self._updates)}", "message": {"chat": {"id": chat}}, "data": data}
+        self._update("callback_query", query)
+
+    def buttons(self) -> list[dict[str, str]]:
+        """The buttons below the last message that has some."""
+        with self._lock:
+            keyboards = [each.body["reply_markup"] for each in self.received if "reply_markup" in each.body]
+        return [button for row in keyboards[-1]["inline_keyboard"] for button in row]
+
+    def _update(self, kind: str, content: dict[str, Any]) -> None:
+        with self._news:
+            self._updates.append({"update_id": len(self._updates) + 1, kind: content})
+            self._news.notify_all()
+
+    def _updates_from(self, offset: int, *, seconds: float) -> list[dict[str, Any]]:
+        """What the bot has not confirmed yet; waits for the first."""
+
+        def pending() -> list[dict[str, Any]]:
+            return [update for update in self._updates if update["update_id"] >= offset]
+
+        with self._news:
+            self._news.wait_for(lambda: self._is_closing or pending(), timeout=seconds)
+            return pending()
+
     def texts(self, service: str = "telegram") -> list[str]:
         with self._lock:
             return [message.text for message in self.received if message.service == service]
@@ -141,9 +196,22 @@ class MessengerServer:
         }[service](path, headers, body)
 
     def _telegram(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Answer:
-        if path != f"/telegram/bot{TELEGRAM_TOKEN}/sendMessage":
+        address, _, method = path.rpartition("/")
+        if address != f"/telegram/bot{TELEGRAM_TOKEN}":
             return Answer(status=401, document={"ok": False, "error_code": 401, "description": "Unauthorized"})
-        self._check("telegram", body, {"chat_id": str, "text": str}, {"parse_mode": str, "link_preview_options": dict})
+        if method == "getUpdates":
+            found = self._updates_from(body["offset"], seconds=body["timeout"])
+            return Answer(status=200, document={"ok": True, "result": found})
+        if method == "getFile":
+            place = f"photos/{body['file_id']}.jpg"
+            return Answer(status=200, document={"ok": True, "result": {"file_path": place}})
+        if method == "answerCallbackQuery":
+            self.answered_buttons.append(body["callback_query_id"])
+            return Answer(status=200, document={"ok": True, "result": True})
+        if method != "sendMessage":
+            return Answer(status=404, document={"ok": False, "error_code": 404, "description": "Not Found"})
+        known = {"parse_mode": str, "link_preview_options": dict, "reply_markup": dict}
+        self._check("telegram", body, {"chat_id": str, "text": str}, known)
         text = body["text"]
         if body.get("parse_mode") == "HTML":
             if re.search(r"<(?!/?(?:b|i|u|s|a|code|pre)\b)|&(?!(?:lt|gt|amp|quot|#\d+);)", text):
