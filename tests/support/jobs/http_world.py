@@ -13,6 +13,7 @@ from stationmaster.station.http.station import HttpStation
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from stationmaster.station.local.news import LocalNews
 from stationmaster.station.local.station import LocalStation
+from stationmaster.station.owned.allowances import Allowances
 from stationmaster.station.tokens import NewToken
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.servers.api_server import serving
@@ -48,7 +49,12 @@ class HttpWorld(LocalWorld):
         opened.callback(station.close)
         news = LocalNews(station.store)
         opened.callback(news.close)
-        service = Service(station=station, doorkeeper=LocalDoorkeeper(station.store), news=news)
+        service = Service(
+            station=station,
+            doorkeeper=LocalDoorkeeper(station.store),
+            allowances=Allowances.of(self.settings),
+            news=news,
+        )
         return opened.enter_context(serving(service))
 
 
