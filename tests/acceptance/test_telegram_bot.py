@@ -155,11 +155,11 @@ def test_photos_with_captions_become_a_dataset(bench: Bench) -> None:
     ("text", "words"),
     [
         ("/train", "write /train RECIPE DATASET"),
-        ("/train tiny-laura@1 upload:00000000000000000000000000000000", "there is no recipe tiny-laura@1"),
+        ("/train tiny-lora@1 upload:00000000000000000000000000000000", "there is no upload 0000"),
         ("/train tiny-lora@1 /etc/passwd", "is not an address of a dataset"),
         ("/train tiny-lora@1 s3://private/things", "only administrators may train on s3://private/things"),
         ("/status nothing", "there is no job nothing"),
-        ("/cancel ../../users", "there is no job ../../users"),
+        ("/cancel ../../users", "there is nothing at this address"),
         ("hello", "/train RECIPE DATASET"),
     ],
 )

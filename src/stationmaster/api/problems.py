@@ -50,8 +50,14 @@ def _invalid(_request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     return problem_response(
-        InvalidRequest(f"{place or 'body'}: {first['msg']}", hint="see GET /api/openapi.json for what is expected")
+        InvalidRequest(_in_words(place, first["msg"]), hint="see GET /api/openapi.json for what is expected")
     )
+
+
+def _in_words(place: str, message: str) -> str:
+    """Our own checks name the field themselves; pydantic marks their texts."""
+    own = message.removeprefix("Value error, ")
+    return own if own != message and not place else f"{place or 'body'}: {own}"
 
 
 class BodyRefused(HTTPException):

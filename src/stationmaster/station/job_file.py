@@ -98,13 +98,12 @@ class JobFile(RequestDocument):
     def _one_name_each(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        if _is_deeper(data, _MOST_LEVELS):
-            raise ValueError(f"values are nested more than {_MOST_LEVELS} levels deep")
+        require_shallow(data)
         for place, text in texts_in(data):
             try:
                 checked_text(text)
             except ValueError as problem:
-                raise ValueError(f"{place} {problem}") from None
+                raise ValueError(f"{_shown(place)} {problem}") from None
         return {_OTHER_NAMES.get(name, name): value for name, value in data.items()}
 
     @field_validator("max_price", "max_spend", mode="before")
@@ -208,6 +207,17 @@ def price(name: str, value: Dollars | None) -> MicroDollars | None:
     if amount <= 0:
         raise UserError(f"{name} must be above zero", hint="write dollars, for example 1.50; leave it out for no limit")
     return amount
+
+
+def _shown(name: str) -> str:
+    """A name in an error, which must be valid text itself."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def require_shallow(data: Any) -> None:
+    """Raises ValueError for values that are nested so deeply that nothing could print them."""
+    if _is_deeper(data, _MOST_LEVELS):
+        raise ValueError(f"values are nested more than {_MOST_LEVELS} levels deep")
 
 
 def _is_deeper(data: Any, levels: int) -> bool:

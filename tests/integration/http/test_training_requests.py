@@ -14,9 +14,16 @@ from typing import Any
 import httpx
 import pytest
 
+from stationmaster.errors import Forbidden
+from stationmaster.station.datasets import BucketReference, HubReference, parse_reference
 from stationmaster.station.http.connection import Connection
 from stationmaster.station.http.dataset_upload import upload_dataset
+from stationmaster.station.owned.allowances import Allowances
+from stationmaster.station.proposals import TrainRequest
+from tests.support.jobs.http_world import HttpWorld
+from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
+from tests.support.jobs.recipe_texts import small, write_recipe
 
 
 @dataclass(kw_only=True)
@@ -35,12 +42,13 @@ def uploads(people: PeopledWorld) -> Uploads:
 
 
 def training(dataset: str, **fields: Any) -> dict[str, Any]:
-    return {"recipe": "tiny-lora@1", "dataset": dataset, "parameters": {"seconds_per_step": 0}, **fields}
+    return {"recipe": "tiny-lora@1", "dataset": dataset, "parameters": {"seconds_per_step": 0}} | fields
 
 
 def post(people: PeopledWorld, who: str, path: str, body: Any, **headers: str) -> httpx.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
     with people.client(who) as client:
-        return client.post(path, content=body if isinstance(body, bytes) else json.dumps(body), headers=headers)
+        return client.post(path, content=content, headers={"Content-Type": "application/json", **headers})
 
 
 def count_jobs(people: PeopledWorld) -> int:
@@ -158,7 +166,7 @@ def test_a_bad_request_of_a_user_is_one_problem_and_writes_nothing(
 ) -> None:
     before = count_jobs(people)
     for path in ("/api/terms", "/api/proposals", "/api/jobs"):
-        answer = post(people, "ann", path, json.dumps({**training(uploads.ann), **change}).encode())
+        answer = post(people, "ann", path, {**training(uploads.ann), **change})
         assert answer.status_code == status, answer.text
         problem = answer.json()
         assert words in problem["detail"] + str(problem["hint"])
@@ -169,7 +177,8 @@ def test_a_bad_request_of_a_user_is_one_problem_and_writes_nothing(
 def test_values_nested_without_end_are_refused(people: PeopledWorld) -> None:
     for depth in (30, 900, 5000):
         body = b'{"recipe": "tiny-lora@1", "parameters": {"steps": ' + b"[" * depth + b"]" * depth + b"}}"
-        assert post(people, "ann", "/api/terms", body).status_code in (400, 422)
+        for path in ("/api/terms", "/api/estimates"):
+            assert post(people, "ann", path, body).status_code in (400, 422)
 
 
 def test_another_s_upload_does_not_exist(people: PeopledWorld, uploads: Uploads) -> None:
@@ -238,37 +247,113 @@ def test_no_field_of_a_request_makes_the_server_connect_to_an_address(people: Pe
     with listening() as (address, heard), people.client("ann") as ann:
         bodies: list[dict[str, Any]] = []
         for url in (f"http://{address}/x", address, f"//{address}/x", f"http://user@{address}/x"):
-            bodies += [training(uploads.ann, **{name: url}) for name in ("dataset", "name", "trigger", "provider")]
-            bodies += [training(uploads.ann, **{name: url}) for name in ("recipe", "account", "owner", "id")]
+            bodies += [training(url), training(uploads.ann, execution={"provider": url})]
+            bodies += [training(uploads.ann, **{name: url}) for name in TEXTS]
             bodies += [training(f"{scheme}{url}") for scheme in ("s3://", "hf://", "hf://datasets/", "upload:")]
-            bodies += [training(uploads.ann, monitoring={"url": url}), training(uploads.ann, execution={"provider": url})]
-            for recipe, names in MODEL_PARAMETERS.items():
-                bodies += [training(uploads.ann, recipe=recipe, parameters={name: url}) for name in names]
-                for name in names:
-                    ann.post("/api/estimates", json={"recipe": recipe, "parameters": {name: url}})
+            bodies.append(training(uploads.ann, monitoring={"url": url}))
+            for recipe, name in text_parameters(people):
+                bodies.append(training(uploads.ann, recipe=recipe, parameters={name: url}))
+                ann.post("/api/estimates", json={"recipe": recipe, "parameters": {name: url}})
             ann.get("/api/offers", params={"recipe": url, "provider": url})
             ann.get(f"/api/recipes/{url}")
         for body in bodies:
             ann.post("/api/terms", json=body)
         assert heard == []
-        ann.get(f"http://{address}/", headers={"Connection": "close"}) if False else None
         with pytest.raises(httpx.HTTPError):
             httpx.get(f"http://{address}/")
         assert len(heard) == 1, "the address does hear those who connect"
 
 
-MODEL_PARAMETERS = {"flux-lora@2": ("base_model",), "llm-lora@2": ("base_model",), "sdxl-lora@2": ("base_model",)}
+TEXTS = ("name", "trigger", "provider", "recipe", "account", "owner", "id")
 
 
-def test_what_the_operator_allows_users_may_choose(tmp_path: Path) -> None:
-    allowed = {
-        "STATIONMASTER_SERVE__USER_PROVIDERS": '["ssh"]',
-        "STATIONMASTER_SERVE__USER_DATASETS": '["s3://pictures/shared/", "hf://datasets/anna"]',
-    }
-    from stationmaster.station.owned.allowances import Allowances
-    from tests.support.jobs.local_world import LocalWorld
+def text_parameters(people: PeopledWorld) -> list[tuple[str, str]]:
+    """Every parameter of a recipe that can be any text, such as the name of a model."""
+    found = people.local.recipes.listed().recipes
+    names = [(each.reference, name) for each in found for name, kind in each.parameters.items() if kind.type == "str"]
+    assert ("llm-lora@2", "base_model") in names
+    return names
 
-    settings = LocalWorld(tmp_path, **allowed).settings
-    found = Allowances.of(settings)
-    found.require_provider("ssh")
-    assert found.datasets == ("s3://pictures/shared/", "hf://datasets/anna")
+
+@pytest.fixture
+def gated_world(tmp_path: Path) -> Iterator[tuple[HttpWorld, list[bytes]]]:
+    """A recipe whose parameter names a gated model, and a Hub that only listens."""
+    gated = 'gated: [{repository: "{{ parameters.note }}"}]\noutputs:'
+    dataset = ("resume:", "dataset: {min_images: 1}\nresume:")
+    write_recipe(
+        tmp_path / "recipes", "small", small(("outputs:", gated), dataset, ("steps:\n", "needs: {gpus: 0}\nsteps:\n"))
+    )
+    with listening() as (hub, heard):
+        settings = f'recipes = ["{tmp_path / "recipes"}"]\n[hub]\nurl = "http://{hub}"\n'
+        (tmp_path / "stationmaster.toml").write_text(settings)
+        with HttpWorld(tmp_path) as world:
+            yield world, heard
+
+
+def test_a_model_s_name_leads_to_the_hub_of_the_settings_and_nowhere_else(
+    gated_world: tuple[HttpWorld, list[bytes]], tmp_path: Path
+) -> None:
+    world, heard = gated_world
+    pictures = write_pictures(tmp_path / "pictures")
+    with listening() as (address, elsewhere):
+        for model in (f"http://{address}/x", f"{address}/x", f"x@{address}/y", "../../admin", "a/b?x=1", "a/b#c"):
+            request = TrainRequest(recipe="small@1", dataset=pictures, parameters={"note": model})
+            world.station.proposals.check(request)
+        assert (heard, elsewhere) == ([], [])
+        world.station.proposals.check(TrainRequest(recipe="small@1", dataset=pictures, parameters={"note": "a/b"}))
+        assert heard[0].startswith(b"HEAD /a/b/resolve/main/config.json HTTP/1.1\r\n")
+
+
+ALLOWED = Allowances(
+    default_provider="vastai", providers=("ssh",), datasets=("s3://pictures/shared/", "hf://datasets/anna")
+)
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    ["s3://pictures/shared", "s3://pictures/shared/cats", "hf://datasets/anna/cats", "hf://datasets/anna/cats@main"],
+)
+def test_what_the_operator_allows_users_may_train_on(dataset: str) -> None:
+    ALLOWED.require_dataset(remote(dataset))
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        "s3://pictures",
+        "s3://pictures/sharedelse",
+        "s3://pictures/shared/../private",
+        "s3://pictures/shared//x",
+        "s3://pictures.shared/x",
+        "hf://datasets/annabel/cats",
+        "hf://datasets/bob/anna",
+    ],
+)
+def test_nothing_beside_what_the_operator_allows_can_be_read(dataset: str) -> None:
+    with pytest.raises(Forbidden):
+        ALLOWED.require_dataset(remote(dataset))
+    with pytest.raises(Forbidden):
+        Allowances().require_dataset(remote(dataset))
+
+
+def remote(text: str) -> BucketReference | HubReference:
+    found = parse_reference(text)
+    assert isinstance(found, BucketReference | HubReference)
+    return found
+
+
+def test_a_user_chooses_among_the_default_provider_and_those_that_are_allowed() -> None:
+    for name in (None, "vastai", "vastai:default", "ssh"):
+        ALLOWED.require_provider(name)
+    for name in ("loopback", "simulator", "vastai:work", "SSH", ""):
+        with pytest.raises(Forbidden):
+            ALLOWED.require_provider(name)
+    with pytest.raises(Forbidden, match="account"):
+        ALLOWED.require_provider(None, "work")
+
+
+def test_the_settings_name_what_users_may_choose(tmp_path: Path) -> None:
+    settings = '[serve]\nuser_providers = ["ssh"]\nuser_datasets = ["s3://pictures/shared/"]\n'
+    (tmp_path / "stationmaster.toml").write_text(settings)
+    found = Allowances.of(LocalWorld(tmp_path).settings)
+    assert found == Allowances(default_provider="loopback", providers=("ssh",), datasets=("s3://pictures/shared/",))

@@ -35,8 +35,8 @@ class Problem(Document):
             type=f"urn:stationmaster:problem:{type(error).__name__}",
             title=(type(error).__doc__ or "").strip(),
             status=error.http_status,
-            detail=str(error),
-            hint=error.hint,
+            detail=_sendable(str(error)),
+            hint=None if error.hint is None else _sendable(error.hint),
             retry_after_seconds=getattr(error, "retry_after_seconds", None),
         )
 
@@ -49,3 +49,12 @@ class Problem(Document):
         if hasattr(raised, "retry_after_seconds"):
             raised.retry_after_seconds = self.retry_after_seconds
         return raised
+
+
+def _sendable(text: str) -> str:
+    """Text without lone surrogates: an error may repeat a name that a request had.
+
+    >>> _sendable("\ud800 is not an option")
+    '? is not an option'
+    """
+    return text.encode("utf-8", "replace").decode()

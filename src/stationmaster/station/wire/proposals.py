@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from stationmaster.errors import UserError
 from stationmaster.model import SkippedAdvice
 from stationmaster.money import ZERO
-from stationmaster.station.job_file import Dollars, JobFile, Name, price
+from stationmaster.station.job_file import Dollars, JobFile, Name, price, require_shallow
 from stationmaster.station.proposals import (
     Accepted,
     Estimate,
@@ -253,6 +253,12 @@ class EstimateBody(RequestDocument):
     """Estimate for this GPU instead of the best offer."""
     vram_gib: float | None = Field(default=None, ge=1, le=10_000, allow_inf_nan=False)
     """Estimate for a GPU with this memory."""
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _shallow(cls, value: Any) -> Any:
+        require_shallow(value)
+        return value
 
     def request(self) -> EstimateRequest:
         """Raises UserError."""
