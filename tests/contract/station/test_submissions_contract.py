@@ -61,7 +61,7 @@ def test_a_key_belongs_to_its_request(world: LocalWorld, pictures: Path) -> None
 
 def test_the_order_of_the_names_does_not_make_another_request(world: LocalWorld, pictures: Path) -> None:
     request = world.request(pictures)
-    turned = replace(request, parameters=dict(reversed(request.parameters.items())))
+    turned = replace(request, parameters=dict(reversed(list(request.parameters.items()))))
     first = world.station.proposals.enqueue(request, key="order-1")
     assert world.station.proposals.enqueue(turned, key="order-1").job.id == first.job.id
 

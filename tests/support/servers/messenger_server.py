@@ -210,7 +210,7 @@ class MessengerServer:
             return Answer(status=200, document={"ok": True, "result": True})
         if method != "sendMessage":
             return Answer(status=404, document={"ok": False, "error_code": 404, "description": "Not Found"})
-        known = {"parse_mode": str, "link_preview_options": dict, "reply_markup": dict}
+        known: dict[str, type] = {"parse_mode": str, "link_preview_options": dict, "reply_markup": dict}
         self._check("telegram", body, {"chat_id": str, "text": str}, known)
         text = body["text"]
         if body.get("parse_mode") == "HTML":
