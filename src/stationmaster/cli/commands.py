@@ -84,6 +84,8 @@ COMMANDS = (
     Command("dataset", "dataset:app", "Check or pack a dataset before you spend money."),
     Command("keys", "keys:app", "Set up the SSH key for rented machines; pin host keys.", needs_here=True),
     Command("users", "users:app", "Manage the people who own jobs and get notifications."),
+    Command("tokens", "tokens:app", "Manage tokens, which programs send to the HTTP service."),
+    Command("audit", "audit:audit", "List who changed what through the HTTP service, newest first."),
     # Hidden: most installations do not use credits.
     Command("credits", "credits:app", "Manage the prepaid credits of users.", hidden=True),
     Command("notify", "notify:app", "Send test notifications, and read the inbox."),

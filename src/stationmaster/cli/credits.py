@@ -10,13 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.render import instant
 from stationmaster.cli.times import date_text, time_text
 from stationmaster.durations import parse_duration
 from stationmaster.errors import LedgerBroken, UserError
-from stationmaster.model import CreditAccount, EntryKind, LedgerEntry
+from stationmaster.model import EntryKind, LedgerEntry
 from stationmaster.money import MicroDollars, Unit
 from stationmaster.station.credits import GRANT_KINDS, Adjustment, CreditChange, Grant, RefundRequest
+from stationmaster.station.wire.credits import (
+    AccountChangeDocument,
+    AccountDocument,
+    EntryDocument,
+    ProofDocument,
+    RefundedDocument,
+)
 
 app = typer.Typer(help="Manage the prepaid credits of users.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -55,7 +61,7 @@ def show(context: typer.Context, user: SomeUser = None, as_json: JsonOption = Fa
         unit = station.credits.unit()
         accounts = [station.credits.account(user)] if user else station.credits.accounts()
     if as_json or options_of(context).as_json:
-        return print_json([account_json(account) for account in accounts])
+        return print_json([AccountDocument.of(account).model_dump(mode="json") for account in accounts])
     for account in accounts:
         typer.echo(f"{account.user:<20} {unit.show(account.balance)} to spend, {unit.show(account.held)} held")
         for lot in account.lots if user else ():
@@ -151,7 +157,7 @@ def refund(
         wanted = RefundRequest(job=job, amount=part, reason=reason, actor=_actor(), key=key)
         refunded = station.credits.refund(wanted)
     if as_json or options_of(context).as_json:
-        return print_json({"job": refunded.job_id, "refunded_micros": refunded.amount})
+        return print_json(RefundedDocument.of(refunded).model_dump(mode="json"))
     typer.echo(f"refunded {unit.show(refunded.amount)} for job {refunded.job_id}")
     return None
 
@@ -170,7 +176,7 @@ def statement(context: typer.Context, user: UserArgument, as_json: JsonOption = 
         unit = station.credits.unit()
         entries, now = list(station.credits.entries(user)), station.now()
     if as_json or options_of(context).as_json:
-        return print_json([entry_json(entry) for entry in entries])
+        return print_json([_entry_json(entry) for entry in entries])
     typer.echo(f"{'TIME':<17} {'KIND':<11} {'CHANGE':>16} {'BALANCE':>16} {'HELD':>14}  WHAT")
     balance = held = 0
     for entry in entries:
@@ -196,11 +202,11 @@ def export(context: typer.Context, user: SomeUser = None, as_json: JsonOption = 
     with station_of(context, wake=False) as station:
         entries = station.credits.entries(user or None)
         if as_json or options_of(context).as_json:
-            return print_json([entry_json(entry) for entry in entries])
-        writer = csv.DictWriter(sys.stdout, EXPORTED, lineterminator="\n")
+            return print_json([_entry_json(entry) for entry in entries])
+        writer = csv.DictWriter(sys.stdout, EXPORTED, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         for entry in entries:
-            writer.writerow(entry_json(entry))
+            writer.writerow(_entry_json(entry))
     return None
 
 
@@ -220,16 +226,7 @@ def verify(context: typer.Context, as_json: JsonOption = False) -> None:
         unit = station.credits.unit()
         proof = station.credits.prove()
     if as_json or options_of(context).as_json:
-        print_json(
-            {
-                "sound": proof.holds,
-                "entries": proof.entries,
-                "accounts": proof.accounts,
-                "balance_micros": proof.balance,
-                "held_micros": proof.held,
-                "problems": list(proof.problems),
-            }
-        )
+        print_json(ProofDocument.of(proof).model_dump(mode="json"))
     elif proof.holds:
         typer.echo("balances are the sums of their entries; holds, charges and returns match; nothing is below zero")
         spend, held = unit.show(proof.balance), unit.show(proof.held)
@@ -243,32 +240,8 @@ def verify(context: typer.Context, as_json: JsonOption = False) -> None:
         )
 
 
-def account_json(account: CreditAccount) -> dict[str, Any]:
-    return {
-        "user": account.user,
-        "balance_micros": account.balance,
-        "held_micros": account.held,
-        "lots": [
-            {
-                "id": lot.id,
-                "amount_micros": lot.amount,
-                "remaining_micros": lot.remaining,
-                "expires_at": instant(lot.expires_at),
-                "at": instant(lot.at),
-            }
-            for lot in account.lots
-        ],
-    }
-
-
-def entry_json(entry: LedgerEntry) -> dict[str, Any]:
-    values = {
-        "at": instant(entry.at),
-        "kind": entry.kind.value,
-        "balance_micros": entry.balance,
-        "held_micros": entry.held,
-    }
-    return {name: values[name] if name in values else getattr(entry, name) for name in EXPORTED}
+def _entry_json(entry: LedgerEntry) -> dict[str, Any]:
+    return EntryDocument.of(entry).model_dump(mode="json")
 
 
 def _read(text: str, unit: Unit) -> MicroDollars:
@@ -304,7 +277,7 @@ def _actor() -> str:
 def _answer(context: typer.Context, change: CreditChange, unit: Unit, *, as_json: bool) -> None:
     account = change.account
     if as_json or options_of(context).as_json:
-        return print_json({"changed": change.changed, **account_json(account)})
+        return print_json(AccountChangeDocument.after(change).model_dump(mode="json"))
     prefix = "" if change.changed else "already done; nothing was changed: "
     typer.echo(f"{prefix}{account.user} has {unit.show(account.balance)} to spend, {unit.show(account.held)} held")
     return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated
 
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 from stationmaster.cli.times import time_text
+from stationmaster.station.wire.notifications import DeliveryDocument, NoteDocument
 
 app = typer.Typer(help="Send test notifications, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -37,7 +37,7 @@ def try_channels(
         channels = station.notifications
         deliveries = channels.try_operator_channels(message) if operators else channels.try_channels(user, message)
     if as_json or options_of(context).as_json:
-        print_json([dataclasses.asdict(delivery) for delivery in deliveries])
+        print_json([DeliveryDocument.of(delivery).model_dump(mode="json") for delivery in deliveries])
     else:
         for delivery in deliveries:
             typer.echo(f"{delivery.channel:<10} {'sent' if delivery.success else delivery.problem}")
@@ -68,7 +68,7 @@ def inbox(
         if notes and not keep:
             station.notifications.mark_read(user, up_to=max(note.id or 0 for note in notes))
     if as_json or options_of(context).as_json:
-        return print_json([dataclasses.asdict(note) for note in notes])
+        return print_json([NoteDocument.of(note).model_dump(mode="json") for note in notes])
     for note in notes:
         typer.echo(f"{time_text(note.at, now=now)}  {note.kind}")
         typer.echo("".join(f"  {line}".rstrip() + "\n" for line in note.text.splitlines()))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated
 
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.money import Unit
-from stationmaster.station.users import ListedUser, User, UserChanges
+from stationmaster.model import Role
+from stationmaster.station.users import User, UserChanges
+from stationmaster.station.wire.users import ListedUserDocument, UserDocument
 
 app = typer.Typer(
     help="Manage the people who own jobs and get notifications.",
@@ -17,6 +17,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+RoleOption = Annotated[
+    Role | None,
+    typer.Option(help="What they may do over HTTP: everything, train, or only look.", show_default=False),
+]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 TelegramOption = Annotated[str | None, typer.Option(help="Id of their chat with the Telegram bot; '' removes it.")]
 DiscordOption = Annotated[str | None, typer.Option(help="Their Discord user id; '' removes it.")]
@@ -43,11 +47,12 @@ def add(
     quiet: QuietOption = None,
     time_zone: ZoneOption = None,
     mute: MuteOption = None,
+    role: RoleOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add a person.
 
-    Telegram is tried first, then Discord, then e-mail, then the inbox.
+    Telegram is tried first, then Discord, then e-mail, then the inbox. Without --role they are a user, who may train.
 
     Examples:
 
@@ -63,6 +68,7 @@ def add(
         quiet=quiet,
         time_zone=time_zone,
         mute=tuple(mute or ()),
+        role=role,
     )
     with station_of(context, wake=False) as station:
         user = station.users.add(name, values)
@@ -81,9 +87,10 @@ def change(
     time_zone: ZoneOption = None,
     mute: MuteOption = None,
     unmute: UnmuteOption = None,
+    role: RoleOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change how notifications reach a person.
+    """Change how notifications reach a person, or what they may do.
 
     Options that you leave out stay as they are.
 
@@ -91,7 +98,7 @@ def change(
 
       stationmaster users set ann --quiet 22:00-07:00 --mute epoch --mute milestone
 
-      stationmaster users set ann --telegram-id '' --inbox
+      stationmaster users set ann --telegram-id '' --inbox --role viewer
     """
     changes = UserChanges(
         telegram_id=telegram_id,
@@ -102,6 +109,7 @@ def change(
         time_zone=time_zone,
         mute=tuple(mute or ()),
         unmute=tuple(unmute or ()),
+        role=role,
     )
     with station_of(context, wake=False) as station:
         user = station.users.change(name, changes)
@@ -124,20 +132,37 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
         found = station.users.listed()
         unit = station.credits.unit() if station.credits.are_on() else None
     if as_json or options_of(context).as_json:
-        return print_json([{**dataclasses.asdict(one.user), **_credits_json(one, unit)} for one in found])
+        unknown = {"credits", "balance_micros"} if unit is None else set()
+        documents = [ListedUserDocument.listed(one, unit) for one in found]
+        return print_json([one.model_dump(mode="json", exclude=unknown) for one in documents])
     for one in found:
         words = "" if unit is None or one.balance is None else f"; {unit.show(one.balance)}"
-        typer.echo(f"{one.user.name:<20} {_channels(one.user)}{words}")
+        typer.echo(f"{one.user.name:<20} {one.user.role:<6} {_channels(one.user)}{words}")
     if not found:
         typer.echo("no users; jobs belong to the single user of the settings (notify.telegram_id and others)")
     return None
+
+
+@app.command("show")
+def show(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
+    """Show a person's role and channels.
+
+    Examples:
+
+      stationmaster users show ann
+
+      stationmaster users show ann --json
+    """
+    with station_of(context, wake=False) as station:
+        user = station.users.find(name)
+    _answer(context, user, name, as_json=as_json)
 
 
 @app.command("rm")
 def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Remove a person.
 
-    Their jobs stay, without notifications.
+    Their jobs stay, without notifications; their tokens stop working.
 
     Examples:
 
@@ -153,13 +178,6 @@ def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = Fal
     return None
 
 
-def _credits_json(listed: ListedUser, unit: Unit | None) -> dict[str, object]:
-    """The user's balance, if credits are on."""
-    if unit is None or listed.balance is None:
-        return {}
-    return {"credits": unit.show(listed.balance), "balance_micros": listed.balance}
-
-
 def _channels(user: User) -> str:
     channels = [
         f"{label} {value}"
@@ -173,6 +191,7 @@ def _channels(user: User) -> str:
 
 def _answer(context: typer.Context, user: User, done: str, *, as_json: bool) -> None:
     if as_json or options_of(context).as_json:
-        return print_json(dataclasses.asdict(user))
-    typer.echo(f"{done}: {_channels(user)}")
+        return print_json(UserDocument.of(user).model_dump(mode="json"))
+    role = "" if user.role is Role.USER else f"{user.role}, "
+    typer.echo(f"{done}: {role}{_channels(user)}")
     return None

@@ -45,7 +45,7 @@ def test_a_person_is_added_changed_listed_and_removed(terminal: Terminal) -> Non
     assert changed.output == "changed ann: telegram 17, discord 4; quiet 22:00-07:00 UTC; muted: epoch\n"
     taken = terminal.run("users", "set", "ann", "--telegram-id", "", "--quiet", "", "--unmute", "epoch", "--inbox")
     assert taken.output == "changed ann: discord 4, inbox\n"
-    assert terminal.run("users", "list").output.split() == ["ann", "discord", "4,", "inbox"]
+    assert terminal.run("users", "list").output.split() == ["ann", "user", "discord", "4,", "inbox"]
     assert terminal.run("users", "rm", "ann").exit_code == 0
     assert terminal.run("users", "list", "--json").output == "[]\n"
 
