@@ -11,11 +11,13 @@ from fastapi.routing import APIRoute
 from stationmaster import errors
 from stationmaster.api import problems
 from stationmaster.api.app import ROUTES, Service, build_app
+from stationmaster.api.gate.chain import ANSWERS
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.station.base import Station
 from stationmaster.station.doorkeeper import Doorkeeper
 
 _SUCCESSES = ("200", "201", "202", "204", "206", "303", "304", "307")
+_COMMON = tuple(map(str, ANSWERS))
 _INTRODUCTION = """\
 # HTTP API
 
@@ -26,7 +28,8 @@ description, which `GET /api/openapi.json` returns. How to use it:
 - **Who asks.** Send `Authorization: Bearer TOKEN`. A token has rights: `read` (see what is yours), `train` (also
   submit, stop and remove), `manage` (everything, for administrators). What another user owns does not exist for you:
   the answer is 404.
-- **Errors** are [Problem](#problem) documents (`application/problem+json`) with a `hint`.
+- **Errors** are [Problem](#problem) documents (`application/problem+json`) with a `hint`. Any route may answer with
+  COMMON; the errors below are further ones.
 - **Lists** are `{"items": […], "next": …}`. Pass `next` as `after` to get the next page; it is null on the last one.
 - **Times** are ISO 8601 in UTC. Fields that end in `_usd` are dollars, in `_micros` millionths of a dollar. A measured
   number that is not finite is one of the words "NaN", "Infinity" and "-Infinity".
@@ -39,11 +42,11 @@ description, which `GET /api/openapi.json` returns. How to use it:
 
 def api_page(made: str) -> str:
     """The page; `made` is the line that says how it was made."""
-    description = _app().openapi()
+    description = described_app().openapi()
     operations = list(_operations(description, _rights()))
     lines = [
         made,
-        _INTRODUCTION,
+        _INTRODUCTION.replace("COMMON", ", ".join(map(str, ANSWERS))),
         "",
         "## Routes",
         "",
@@ -64,7 +67,7 @@ def api_page(made: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _app() -> FastAPI:
+def described_app() -> FastAPI:
     """The app with all its routes; nothing is asked of what it would answer from."""
     nothing = cast(Any, object())
     return build_app(
@@ -76,15 +79,12 @@ def _app() -> FastAPI:
 
 def _rights() -> dict[tuple[str, str], str]:
     """The right that each route needs, by its method and path."""
-    return {
-        (method.lower(), route.path): next(
-            (str(each.call.right) for each in route.dependant.dependencies if hasattr(each.call, "right")), ""
-        )
-        for routes in ROUTES
-        for route in routes.routes
-        if isinstance(route, APIRoute)
-        for method in route.methods
-    }
+    found = {}
+    for route in (route for routes in ROUTES for route in routes.routes if isinstance(route, APIRoute)):
+        asked = (getattr(each.call, "right", None) for each in route.dependant.dependencies)
+        right = next((str(right) for right in asked if right is not None), "")
+        found.update({(method.lower(), route.path_format): right for method in route.methods or ()})
+    return found
 
 
 def _operations(description: dict[str, Any], rights: dict[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
@@ -143,7 +143,7 @@ def _body_and_answers(operation: dict[str, Any]) -> Iterator[str]:
     responses = operation["responses"]
     for status in (status for status in responses if status in _SUCCESSES):
         yield f"- Answers {status}: {_content(responses[status]) or 'nothing'}"
-    if refused := ", ".join(status for status in responses if status not in _SUCCESSES):
+    if refused := ", ".join(status for status in responses if status not in _SUCCESSES + _COMMON):
         yield f"- Errors: {refused}"
 
 

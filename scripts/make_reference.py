@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -45,6 +46,7 @@ OTHER_EXIT_CODES: dict[int, str] = {
 }
 
 
+@cache
 def pages() -> dict[str, str]:
     """File name and text of every generated page."""
     return {

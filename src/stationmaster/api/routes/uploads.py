@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import APIRouter, Depends, Header, Path, Response
 
 from stationmaster.api.problems import problems
 from stationmaster.control.destinations.upload_tickets import UploadStatus, UploadTickets
@@ -17,9 +17,12 @@ _TICKET_ID = re.compile(r"[0-9a-f]{32}")
 
 def upload_routes(tickets: UploadTickets) -> APIRouter:
     # Plain functions: they wait for the bucket, and FastAPI runs them in threads.
-    routes = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=problems(401, 404, 409))
+    routes = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=problems(401, 404, 409, 422))
 
-    def admitted(ticket_id: str, authorization: Annotated[str, Header()] = "") -> Ticket:
+    def admitted(
+        ticket_id: Annotated[str, Path(description="Id of the ticket that the machine was given.")],
+        authorization: Annotated[str, Header(description="`Bearer` and the token of the ticket.")] = "",
+    ) -> Ticket:
         token = _token(authorization)
         if not _TICKET_ID.fullmatch(ticket_id):  # a database does not accept every text
             raise NotFound("there is no such upload ticket")
