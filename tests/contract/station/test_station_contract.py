@@ -192,7 +192,7 @@ def test_a_stopped_training_keeps_its_best_checkpoint(world: LocalWorld, picture
     endless = {"steps": 100_000, "seconds_per_step": 0.01, "save_every": 5}
     submit(world.station, world.request(pictures, id="mine", parameters=endless))
     world.work_until(lambda: bool(world.station.jobs.view("mine").checkpoints), what="a checkpoint")
-    assert world.station.jobs.view("mine").access is not None
+    assert world.store.jobs.get("mine").machine.access is not None
     world.station.jobs.desire("mine", Desired.STOP)
     world.work_until_ended("mine")
     view = world.station.jobs.view("mine")
@@ -319,7 +319,7 @@ def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
     with pytest.raises(TransferFailed, match="changed: it"):
         world.station.artifacts.pull("mine", tmp_path / "pulled")
     assert list((tmp_path / "pulled").rglob("*safetensors*")) == []
-    archive = Path(world.station.jobs.view("mine").job.spec.dataset.archive)
+    archive = Path(world.store.jobs.get("mine").spec.dataset.archive)
     shell = shell_folder(world.folder / "home", "mine")
     shell.mkdir(parents=True)
     world.station.jobs.remove("mine")
@@ -338,7 +338,10 @@ def test_a_finished_job_has_its_model_in_the_catalogue_with_its_lineage(finished
     assert model.dataset_sha256 == spec.dataset.sha256
     assert [place.kind for place in model.places] == ["home"]
     assert len(model.previews) == 4
-    assert station.jobs.view("done").trained == model
+    trained = station.jobs.view("done").trained
+    assert trained is not None
+    assert (trained.slug, trained.sha256, trained.size) == (model.slug, model.sha256, model.size)
+    assert [place.address for place in trained.places] == [place.address for place in model.places]
     for reference in (model.slug, "done", "cats", model.slug[:6]):
         assert station.models.find(reference) == model
     copy = station.models.download(model.slug, tmp_path)
