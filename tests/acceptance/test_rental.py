@@ -102,7 +102,7 @@ def test_a_forced_sweep_ends_a_machine_of_ours_that_no_rental_names(service: Ser
 
 
 def test_up_takes_a_job_to_its_end_in_one_process(service: Service, pictures: Path) -> None:
-    words = [sys.executable, "-m", "stationmaster", "up"]
+    words = [sys.executable, "-m", "stationmaster", "up", "--port", "0"]
     process = subprocess.Popen(words, env=service.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "with-up", "--yes", *_QUICK)

@@ -1,4 +1,4 @@
-"""The socket of the service, opened before anything else: a port in use is told at once."""
+"""The socket of the service, and how many connections it may have."""
 
 from __future__ import annotations
 

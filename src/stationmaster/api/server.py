@@ -1,53 +1,168 @@
-"""The HTTP service as a process."""
+"""The HTTP service as a process, or as a thread beside a worker."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+import os
+import signal
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Self
+
+import uvicorn
+from fastapi import FastAPI
 
 from stationmaster.api.app import Service, build_app
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.listening import address_of, listen, possible_connections
 from stationmaster.api.protocol import ConnectionLimits
+from stationmaster.api.reloading import follow_settings
 from stationmaster.api.uvicorn_setup import StoppableServer, uvicorn_config
 from stationmaster.control.destinations.job_bucket import open_job_bucket
+from stationmaster.control.worker.settings_source import SettingsSource
+from stationmaster.errors import ConfigInvalid, StationmasterError
 from stationmaster.event_log import get_logger
-from stationmaster.settings import Settings
+from stationmaster.model import SINGLE_USER
+from stationmaster.settings.serving import ServeSettings, is_loopback
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from stationmaster.station.local.news import LocalNews
 from stationmaster.station.local.station import LocalStation
+from stationmaster.station.local.token_file import ensure_token_file
 from stationmaster.station.owned.allowances import Allowances
 
 log = get_logger("stationmaster.serve")
 
 
-def serve(settings: Settings, environ: Mapping[str, str], *, ready: Callable[[str], None]) -> None:
-    """Answer requests until TERM or Ctrl-C; `ready` gets the address. Raises ConfigInvalid for a port in use."""
-    with ExitStack() as opened:
-        listening = opened.enter_context(closing(listen(settings.serve.host, settings.serve.port)))
-        station = opened.enter_context(closing(LocalStation(settings, environ)))
-        store = station.store
-        job_bucket = open_job_bucket(settings, store) if settings.serve.public_url is not None else None
-        if job_bucket is not None:
-            opened.callback(job_bucket.close)
-        elif settings.serve.public_url is not None:
-            why = "serve.public_url is set, but no bucket: there is nowhere to upload to"
-            log.warning("uploads.off", why=why, hint="set bucket.name, see docs/how-to/object-store.md")
-        news = opened.enter_context(closing(LocalNews(store)))
-        service = Service(
-            station=station,
-            doorkeeper=LocalDoorkeeper(store),
-            allowances=Allowances.of(settings),
-            gate=GatePolicy.of(settings.serve),
-            news=news,
-            tickets=None if job_bucket is None else job_bucket.tickets,
+class HttpService:
+    """Everything that answers requests, opened and ready; as a context it is closed at the end.
+
+    Raises ConfigInvalid for a home that cannot be written, a port in use and a certificate that cannot be used.
+    """
+
+    def __init__(self, source: SettingsSource) -> None:
+        settings = source.settings
+        with ExitStack() as opened:
+            station = opened.enter_context(closing(LocalStation(settings, source.environ)))
+            store = station.store
+            listening = opened.enter_context(closing(listen(settings.serve.host, settings.serve.port)))
+            job_bucket = open_job_bucket(settings, store) if settings.serve.public_url is not None else None
+            if job_bucket is not None:
+                opened.callback(job_bucket.close)
+            elif settings.serve.public_url is not None:
+                why = "serve.public_url is set, but no bucket: there is nowhere to upload to"
+                log.warning("uploads.off", why=why, hint="set bucket.name, see docs/how-to/object-store.md")
+            doorkeeper = LocalDoorkeeper(store)
+            news = opened.enter_context(closing(LocalNews(store)))
+            app = build_app(
+                Service(
+                    station=station,
+                    doorkeeper=doorkeeper,
+                    allowances=Allowances.of(settings),
+                    gate=GatePolicy.of(settings.serve),
+                    news=news,
+                    tickets=None if job_bucket is None else job_bucket.tickets,
+                )
+            )
+            self._server = StoppableServer(_config(app, settings.serve))
+            self._socket = listening
+            self.url = address_of(listening, is_https=settings.serve.tls_cert is not None)
+            self.token_file = None
+            if settings.serve.auth:
+                self.token_file = ensure_token_file(settings.home, station.tokens, doorkeeper)
+            self._station = station
+            opened.enter_context(follow_settings(source, app, station))
+            self._opened = opened.pop_all()
+        _warn_without_tls(settings.serve)
+
+    def sign_in_link(self) -> str | None:
+        """A link that signs a browser in once; None where no sign-in is needed."""
+        if self.token_file is None:
+            return None
+        return f"{self.url}/sign-in#{self._station.tokens.create_link(SINGLE_USER).code}"
+
+    def run(self) -> None:
+        """Answer requests until TERM or Ctrl-C."""
+        with _deaf_to_signals():  # uvicorn hears them, and sends them once more when it has closed
+            self._server.run(sockets=[self._socket])
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Answer requests in a thread, as long as the context is open. If the thread fails, this process gets TERM.
+
+        Raises ServiceCrashed at the end if it failed.
+        """
+        crashed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                self._server.run(sockets=[self._socket])
+                if not self._server.should_exit:
+                    raise RuntimeError("it ended without being asked")
+            except BaseException as problem:
+                crashed.append(problem)
+                log.error("serve.crashed", problem=f"{type(problem).__name__}: {problem}", exc_info=problem)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        thread = threading.Thread(target=run, name="serve")
+        thread.start()
+        try:
+            yield
+        finally:
+            self._server.should_exit = True
+            thread.join()
+        if crashed:
+            raise ServiceCrashed(f"the HTTP service failed: {crashed[0]}", hint="the log above has the details")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self._opened.close()
+
+
+class ServiceCrashed(StationmasterError):
+    """The HTTP service failed."""
+
+
+def serve(source: SettingsSource, *, ready: Callable[[HttpService], None]) -> None:
+    """Answer requests until TERM or Ctrl-C; `ready` gets the service before. Raises ConfigInvalid."""
+    with HttpService(source) as service:
+        ready(service)
+        service.run()
+
+
+def _config(app: FastAPI, settings: ServeSettings) -> uvicorn.Config:
+    config = uvicorn_config(
+        app,
+        limits=ConnectionLimits(most_connections=possible_connections(ConnectionLimits().most_connections)),
+        proxies=settings.proxies,
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as problem:
+        raise ConfigInvalid(
+            f"the certificate cannot be used: {problem}", hint="check serve.tls_cert and serve.tls_key"
+        ) from None
+    return config
+
+
+def _warn_without_tls(settings: ServeSettings) -> None:
+    if not is_loopback(settings.host) and not settings.is_https:
+        log.warning(
+            "serve.no_tls",
+            why=f"{settings.host} can be reached from elsewhere, and tokens travel unencrypted",
+            hint="set serve.tls_cert and serve.tls_key; or put a proxy with TLS in front and set serve.public_url",
         )
-        config = uvicorn_config(
-            build_app(service),
-            limits=ConnectionLimits(most_connections=possible_connections(ConnectionLimits().most_connections)),
-            proxies=settings.serve.proxies,
-            tls_cert=settings.serve.tls_cert,
-            tls_key=settings.serve.tls_key,
-        )
-        ready(address_of(listening, is_https=settings.serve.tls_cert is not None))
-        StoppableServer(config).run(sockets=[listening])
+
+
+@contextmanager
+def _deaf_to_signals() -> Iterator[None]:
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -70,8 +70,18 @@ COMMANDS = (
     Command("offers", "offers:offers", "List what you can rent now, best first."),
     Command("instances", "sweep:instances", "List all machines of all providers, and what a sweep would do."),
     Command("sweep", "sweep:sweep", "Find rented machines that no job needs."),
-    Command("up", "services:up", "Run the worker and its sweeps in this terminal until Ctrl-C.", needs_here=True),
-    Command("serve", "services:serve", "Serve HTTP: health checks, and uploads from machines.", needs_here=True),
+    Command(
+        "up",
+        "services:up",
+        "Run the worker, its sweeps and the HTTP service in this terminal until Ctrl-C.",
+        needs_here=True,
+    ),
+    Command(
+        "serve",
+        "services:serve",
+        "Serve HTTP: the API, sign-in of browsers, health checks, and uploads from machines.",
+        needs_here=True,
+    ),
     Command("worker", "services:worker", "Run a worker in this terminal.", needs_here=True),
     Command("sweeper", "services:sweeper", "Destroy machines that no job needs, at an interval.", needs_here=True),
     Command(

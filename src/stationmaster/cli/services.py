@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from stationmaster.cli.context import options_of, with_hint
 from stationmaster.cli.logging import service_logging
 from stationmaster.errors import ConfigInvalid
-from stationmaster.station.local.services import LocalService, settings_to_serve
+from stationmaster.station.local.services import LocalService
+
+if TYPE_CHECKING:
+    from stationmaster.api.server import HttpService
+
+Host = Annotated[str | None, typer.Option("--host", help="Address to listen on.", show_default=False)]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.", show_default=False),
+]
 
 
 def worker(
@@ -31,16 +43,31 @@ def worker(
     _work(_service(context), background=background)
 
 
-def up(context: typer.Context) -> None:
-    """Run the worker and its sweeps in this terminal until Ctrl-C.
+def up(context: typer.Context, host: Host = None, port: Port = None) -> None:
+    """Run the worker, its sweeps and the HTTP service in this terminal until Ctrl-C.
+
+    Open the printed link to sign a browser in.
 
     Examples:
 
       stationmaster up
 
-      nohup stationmaster up >up.log 2>&1 &
+      nohup stationmaster up --port 8081 >up.log 2>&1 &
     """
-    _work(_service(context), background=False)
+    service = _service(context, host=host, port=port)
+    try:
+        from stationmaster.api.server import HttpService  # FastAPI, which is installed only where it is wanted
+    except ImportError:
+        typer.echo("no HTTP service: FastAPI is not installed; pip install 'stationmaster[serve]'", err=True)
+        _work(service, background=False)
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):  # until the worker hears them itself
+        signal.signal(number, _leave)
+    with HttpService(service.settings_source()) as answering:
+        _announce(answering)
+        with answering.beside():
+            if not _work(service, background=False):
+                _wait_for_signal()
 
 
 def sweeper(
@@ -60,16 +87,10 @@ def sweeper(
     _service(context).sweep(once=once)
 
 
-def serve(
-    context: typer.Context,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default=False)] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.", show_default=False)
-    ] = None,
-) -> None:
-    """Serve HTTP: health checks, and uploads from machines.
+def serve(context: typer.Context, host: Host = None, port: Port = None) -> None:
+    """Serve HTTP: the API, sign-in of browsers, health checks, and uploads from machines.
 
-    Machines can upload their models if serve.public_url is set.
+    Open the printed link to sign a browser in. Machines can upload their models if serve.public_url is set.
 
     Examples:
 
@@ -77,27 +98,49 @@ def serve(
 
       STATIONMASTER_SERVE__PUBLIC_URL=https://station.example.org stationmaster serve --port 8080
     """
-    options = options_of(context)
-    settings = settings_to_serve(options.environ, home=options.home, log_level=options.log_level, host=host, port=port)
-    service_logging(settings.log_level)
+    service = _service(context, host=host, port=port)
     try:
         from stationmaster.api.server import serve as run  # FastAPI, which is installed only where it is wanted
     except ImportError:
         raise ConfigInvalid(
             "`serve` needs FastAPI, which is not installed", hint="pip install 'stationmaster[serve]'"
         ) from None
-    run(settings, options.environ, ready=lambda url: typer.echo(f"stationmaster answers at {url}"))
+    run(service.settings_source(), ready=_announce)
 
 
-def _service(context: typer.Context) -> LocalService:
+def _announce(answering: HttpService) -> None:
+    """Addresses for people, on standard output only: the link is a secret and must not be in a log."""
+    typer.echo(f"stationmaster answers at {answering.url}")
+    link = answering.sign_in_link()
+    if link is not None:
+        typer.echo(f"sign a browser in, once within 10 minutes: {link}")
+        typer.echo(f"token for programs on this computer: {answering.token_file}")
+    sys.stdout.flush()
+
+
+def _leave(*_: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _wait_for_signal() -> None:
+    """Until TERM or Ctrl-C."""
+    is_over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: is_over.set())
+    is_over.wait()
+
+
+def _service(context: typer.Context, *, host: str | None = None, port: int | None = None) -> LocalService:
     options = options_of(context)
-    service = LocalService(options.environ, home=options.home, log_level=options.log_level)
+    service = LocalService(options.environ, home=options.home, log_level=options.log_level, host=host, port=port)
     service_logging(service.log_level)
     return service
 
 
-def _work(service: LocalService, *, background: bool) -> None:
+def _work(service: LocalService, *, background: bool) -> bool:
+    """Whether there was something to run: a home has one worker."""
     with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
         is_served = service.work(background=background)
     if not is_served:
         typer.echo(f"a worker of {service.home} is already running")
+    return is_served

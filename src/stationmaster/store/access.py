@@ -219,6 +219,17 @@ class AccessRows:
         with self._database.write() as connection:
             connection.execute(audit_log.insert().values(row))
 
+    def remove_old(self, *, audit_seconds: float) -> int:
+        """Delete sessions and codes that have expired, and entries of the audit log older than this; how many."""
+        now = self._database.now
+        old = (
+            browser_sessions.delete().where(browser_sessions.c.expires_at < now),
+            sign_in_codes.delete().where(sign_in_codes.c.expires_at < now),
+            audit_log.delete().where(audit_log.c.at < now - audit_seconds),
+        )
+        with self._database.write() as connection:
+            return sum(connection.execute(each).rowcount for each in old)
+
     def audit(self, *, limit: int, before: int | None = None, actor: str | None = None) -> list[StoredAudit]:
         """Newest first."""
         query = sa.select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)

@@ -123,7 +123,8 @@ def _message(found: Answer) -> str:
     message = found.headers.get("x-error-message", "")
     if not message:
         try:
-            message = str(json.loads(found.body).get("error", ""))
+            said = json.loads(found.body)
+            message = str(said.get("detail") or said.get("error") or "")
         except (ValueError, AttributeError):
             return ""
     return ": %s" % " ".join(message.split())[:200] if message else ""

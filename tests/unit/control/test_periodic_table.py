@@ -68,6 +68,9 @@ def counting(runs: list[str], name: str) -> Any:
     return run
 
 
+CLEANUPS = {"access_cleanup", "dataset_cleanup"}
+
+
 def names(*, low_credit: float = 0.0, registers: bool = False) -> set[str]:
     table = periodic_table(
         WorkerSettings(), low_credit=from_dollars(low_credit) if low_credit else ZERO, registers=registers
@@ -76,7 +79,7 @@ def names(*, low_credit: float = 0.0, registers: bool = False) -> set[str]:
 
 
 def test_rows_that_the_settings_turn_off_are_not_in_the_table() -> None:
-    always = {"sweep", "unknown_states", "provider_bills", "spending", "series_upkeep", "dataset_cleanup"}
+    always = {"sweep", "unknown_states", "provider_bills", "spending", "series_upkeep"} | CLEANUPS
     assert names() == always
     assert names(low_credit=5.0) == always | {"credit"}
     assert names(registers=True) == always | {"register"}

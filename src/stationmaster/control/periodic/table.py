@@ -9,6 +9,7 @@ from functools import partial
 from typing import NoReturn
 
 from stationmaster.control.flow.world import World
+from stationmaster.control.periodic.access_cleanup import clean_up_access
 from stationmaster.control.periodic.alerts import alert_low_credit, alert_spending, alert_unknown_states
 from stationmaster.control.periodic.dataset_cleanup import clean_up_datasets
 from stationmaster.control.periodic.provider_bills import reconcile_charges
@@ -57,6 +58,12 @@ def periodic_table(settings: WorkerSettings, *, low_credit: MicroDollars, regist
             run=keep_up_series,
             interval_seconds=_SERIES_SECONDS,
             lease_seconds=_SERIES_SECONDS,
+        ),
+        PeriodicWork(
+            name="access_cleanup",
+            run=clean_up_access,
+            interval_seconds=_CLEANUP_SECONDS,
+            lease_seconds=_CLEANUP_SECONDS,
         ),
         PeriodicWork(name="dataset_cleanup", run=clean_up_datasets, interval_seconds=_CLEANUP_SECONDS),
     ]

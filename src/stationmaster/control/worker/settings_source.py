@@ -53,8 +53,8 @@ class SettingsSource:
         for name in _FIXED:
             if getattr(fresh, name) != getattr(self.settings, name):
                 raise ConfigInvalid(
-                    f"{name} has changed, but a running worker keeps the store that knows its machines",
-                    hint="stop the worker and start it again",
+                    f"{name} has changed, but a running process keeps the store that knows its machines",
+                    hint="stop the process and start it again",
                 )
         if fresh != self.settings:
             self.settings = fresh

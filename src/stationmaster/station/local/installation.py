@@ -23,6 +23,12 @@ class Installation:
         self.environ = environ
         self.pause = pause
 
+    def with_settings(self, settings: Settings) -> Installation:
+        """The same installation with other settings. Both have one store, which this one closes."""
+        other = Installation(settings, self.environ, pause=self.pause)
+        other.__dict__["store"] = self.store
+        return other
+
     @cached_property
     def store(self) -> Store:
         from stationmaster.control.wiring.open_store import (

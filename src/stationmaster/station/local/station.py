@@ -48,6 +48,12 @@ class LocalStation:
         """`pause` waits for a provider's rate limit; the CLI makes it visible."""
         self.installation = Installation(settings, environ, pause=pause)
 
+    def with_settings(self, settings: Settings) -> LocalStation:
+        """The same station with other settings. Both have one store, which this one closes."""
+        other = LocalStation(settings, self.installation.environ, pause=self.installation.pause)
+        other.installation = self.installation.with_settings(settings)
+        return other
+
     @property
     def settings(self) -> Settings:
         return self.installation.settings
