@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -16,18 +15,22 @@ import typer
 
 from stationmaster.cli.context import finite, named, options_of, print_json, printable, station_of
 from stationmaster.cli.metric_lines import metric_lines
-from stationmaster.cli.render import instant
 from stationmaster.errors import NotFound, UserError
 from stationmaster.series.run_series import Axis, DrawnSeries, RunSeries
 from stationmaster.series.summary import RunSummary, summarise_run
 from stationmaster.series.table import Table
 from stationmaster.station.base import Station
-from stationmaster.station.metrics import DEFAULT_COLUMNS, Exported
+from stationmaster.station.metrics import DEFAULT_COLUMNS, Exported, Imported
 from stationmaster.station.run_files.exporting import FORMATS, export_run, write_csv_rows
 from stationmaster.station.run_files.reading import HINT, RunFile, read_run_file
+from stationmaster.station.wire.metrics import (
+    ImportedDocument,
+    MetricsSummaryDocument,
+    SeriesDocument,
+    StoredTableDocument,
+)
 
 _FILE_SUFFIXES = (".db", ".wandb", ".csv", ".tsv")
-_LAST_SECOND = 253_402_300_800.0  # of the year 9999
 _FACTS_OF_FILE: dict[str, str] = {}  # a file has its own facts; home knows no others
 
 
@@ -150,18 +153,8 @@ class _StoredRun:
         return tuple(notes)
 
     @property
-    def tables(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": table.name,
-                "attempt": table.attempt,
-                "rows": table.rows,
-                "first_at": _instant(table.first_at),
-                "last_at": _instant(table.last_at),
-                "thinned": table.thinned,
-            }
-            for table in self.contents.tables
-        ]
+    def tables(self) -> list[StoredTableDocument]:
+        return [StoredTableDocument.of(table) for table in self.contents.tables]
 
     def summary(self, wanted: _Wanted) -> RunSummary:
         return self._metrics.summary(self.subject, axis=wanted.axis, start=wanted.start, end=wanted.end)
@@ -177,8 +170,8 @@ class _StoredRun:
     def export(self, path: Path, table: str | None) -> Exported:
         return self._metrics.export(self.subject, path, table=table)
 
-    def store(self, path: Path) -> dict[str, Any]:
-        return dataclasses.asdict(self._metrics.import_files(self.subject, path))
+    def store(self, path: Path) -> Imported:
+        return self._metrics.import_files(self.subject, path)
 
 
 class _RunInFile:
@@ -192,8 +185,8 @@ class _RunInFile:
         self.notes = found.notes
 
     @property
-    def tables(self) -> list[dict[str, Any]]:
-        return [{"name": name, "rows": len(table)} for name, table in self._found.tables.items()]
+    def tables(self) -> list[StoredTableDocument]:
+        return [StoredTableDocument(name=name, rows=len(table)) for name, table in self._found.tables.items()]
 
     def summary(self, wanted: _Wanted) -> RunSummary:
         return summarise_run(self._run.within(axis=wanted.axis, start=wanted.start, end=wanted.end))
@@ -210,7 +203,7 @@ class _RunInFile:
     def export(self, path: Path, table: str | None) -> Exported:
         return export_run(self._found.tables, path, job_id=self.subject, info=_FACTS_OF_FILE, table=table)
 
-    def store(self, path: Path) -> dict[str, Any]:
+    def store(self, path: Path) -> Imported:
         raise UserError(f"{path} can be imported only with a job", hint=f"stationmaster metrics JOB --import {path}")
 
 
@@ -231,10 +224,10 @@ def _file_named(target: str) -> Path | None:
 def _import(source: _Source, path: Path, *, as_json: bool) -> None:
     stored = source.store(path)
     if as_json:
-        print_json(stored)
+        print_json(ImportedDocument.of(stored).model_dump(mode="json"))
         return
-    typer.echo(f"stored {stored['rows']} rows of {path} ({stored['kind']}): {', '.join(stored['series'])}")
-    for note in stored["notes"]:
+    typer.echo(f"stored {stored.rows} rows of {path} ({stored.kind}): {', '.join(stored.series)}")
+    for note in stored.notes:
         typer.echo(f"note: {note}", err=True)
 
 
@@ -250,34 +243,13 @@ def _show(source: _Source, wanted: _Wanted) -> None:
 
 def _json(source: _Source, wanted: _Wanted, columns: int) -> dict[str, Any]:
     drawn = source.drawn(wanted, columns)
-    summary = dataclasses.asdict(source.summary(wanted))
+    summary = MetricsSummaryDocument.of(source.summary(wanted))
     names = {series.name for series in drawn}
+    shown = summary.model_copy(update={"series": tuple(each for each in summary.series if each.name in names)})
     return {
         "subject": source.subject,
-        "summary": {
-            **summary,
-            "began_at": _instant(summary["began_at"]),
-            "last_at": _instant(summary["last_at"]),
-            "events": [{"kind": kind, "count": count} for kind, count in summary["events"]],
-            "series": [each for each in summary["series"] if each["name"] in names],
-        },
-        "tables": source.tables,
-        "series": [
-            {
-                "name": series.name,
-                "table": series.table,
-                "axis": series.axis,
-                "count": series.count,
-                "exact": series.points.exact,
-                "x": series.points.x,
-                "y": series.points.y,
-            }
-            for series in drawn
-        ],
+        "summary": shown.model_dump(mode="json"),
+        "tables": [table.model_dump(mode="json", exclude_unset=True) for table in source.tables],
+        "series": [SeriesDocument.of(series).model_dump(mode="json") for series in drawn],
         "notes": list(source.notes),
     }
-
-
-def _instant(seconds: float | None) -> str | None:
-    """A time as JSON has it; None also for one that a strange machine made up."""
-    return instant(seconds) if seconds is not None and 0 < seconds < _LAST_SECOND else None
