@@ -99,7 +99,7 @@ def test_a_job_is_shown_with_how_to_apply_the_changes(trained: Trained) -> None:
 def test_json_is_the_report_and_nothing_else(trained: Trained) -> None:
     home, _ = trained
     found = home.run("analyze", "done", "--json").json()
-    assert found.keys() == KEYS
+    assert found.keys() == KEYS | {"attempt", "created_at", "is_stored"}
     assert found["summary"]["health_score"] == found["health"]
     assert found["summary"]["training_completed"] is True
     assert home.run("--json", "analyze", "done").json() == found
