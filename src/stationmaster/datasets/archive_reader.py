@@ -27,10 +27,10 @@ Member = tuple[str, int, IO[bytes]]  # name, size and content, all untrusted
 
 
 @contextmanager
-def open_dataset(source: Path, *, scratch: Path | None = None) -> Iterator[Path]:
+def open_dataset(source: Path, *, scratch: Path | None = None, most_bytes: int | None = None) -> Iterator[Path]:
     """The folder with the dataset's files; for an archive a temporary one, in `scratch` or the system's default.
 
-    Raises NotFound, DatasetInvalid (damaged or hostile archive) and DiskFull.
+    Raises NotFound, DatasetInvalid (damaged or hostile archive, or more than `most_bytes` in it) and DiskFull.
     """
     if source.is_dir():
         yield source
@@ -39,16 +39,20 @@ def open_dataset(source: Path, *, scratch: Path | None = None) -> Iterator[Path]
         raise NotFound(f"there is no dataset {shown(str(source))}", hint="pass a folder, or a .tar or .zip file")
     with tempfile.TemporaryDirectory(prefix="stationmaster-dataset-", dir=scratch) as temporary:
         target = Path(temporary)
-        _unpack(source, target)
+        _unpack(source, target, most_bytes=most_bytes)
         yield _only_folder_in(target)
 
 
-def _unpack(archive: Path, target: Path) -> None:
+def _unpack(archive: Path, target: Path, *, most_bytes: int | None) -> None:
     """Unpack only regular files and folders into a new folder: without links nothing can point out of it."""
+    total = 0
     try:
         for count, (name, size, content) in enumerate(_members(archive), start=1):
             if count > MAX_ENTRIES:
                 raise _refused(archive, f"contains more than {MAX_ENTRIES:,} files")
+            total += size
+            if most_bytes is not None and total > most_bytes:
+                raise _refused(archive, f"unpacks to more than {most_bytes:,} bytes")
             _require_room(target, size)
             with content:
                 _write(content, target / _inside(name, archive))

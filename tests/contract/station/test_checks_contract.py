@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from stationmaster.errors import UserError
 from stationmaster.station.base import Station
 from stationmaster.station.checks import CheckResult
+from stationmaster.station.http.station import HttpStation
 from tests.contract.station.test_instances_contract import rent, stray
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.submitting import submit
@@ -55,3 +60,11 @@ def test_a_service_manager_learns_where_the_home_is_before_there_is_one(local_wo
     assert service.home == str(local_world.settings.home)
     assert Path(service.python).exists()
     assert not Path(service.home).exists()
+
+
+def test_what_belongs_to_the_server_s_computer_is_refused_with_a_hint() -> None:
+    with closing(HttpStation("http://127.0.0.1:1", None)) as station:
+        for ask in (station.checks.worker_service, lambda: station.keys.setup(), lambda: station.monitoring.looks):
+            with pytest.raises(UserError) as refused:
+                ask()
+            assert "on the server itself" in str(refused.value.hint)

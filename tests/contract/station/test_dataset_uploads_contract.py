@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +27,14 @@ def put(station: Station, upload: str, path: str, content: bytes, *, sha256: str
     with closing(uploads.write(upload, path, size=size, restart=True, sha256=sha256)) as writer:
         writer.append(content)
         return writer.finish()
+
+
+def zip_of(files: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
 
 
 def put_piece(station: Station, upload: str, path: str, content: bytes, *, offset: int, size: int) -> UploadedFile:
@@ -156,6 +166,10 @@ def test_uploads_have_limits_and_leave_disk_space_free(open_world: OpenWorld) ->
         put(world.station, second, "a.jsonl", bytes(80_000))
     uploads.remove_file(first, "a.jsonl")
     assert put(world.station, second, "a.jsonl", bytes(80_000)).is_complete
+    bomb = uploads.start(NewUpload(owner="me", name="bomb")).id
+    put(world.station, bomb, "bomb.zip", zip_of({"a.png": bytes(100_001)}))
+    with pytest.raises(DatasetInvalid, match="unpacks to more than 100,000 bytes"):
+        uploads.check(bomb)
     full = open_world(STATIONMASTER_SERVE__FREE_DISK_BYTES=str(2**60))
     with pytest.raises(DiskFull, match="to stay free"):
         put(full.station, second, "b.jsonl", b"{}")

@@ -164,7 +164,8 @@ class HttpStation:
 
     @cached_property
     def keys(self) -> Keys:
-        return cast("Keys", _OnlyThere("keys"))
+        hint = "run `stationmaster keys` on the server itself: a private key stays where it is"
+        return cast("Keys", _OnlyThere("SSH keys", hint))
 
     @cached_property
     def checks(self) -> HttpChecks:
@@ -174,7 +175,8 @@ class HttpStation:
 
     @cached_property
     def monitoring(self) -> Monitoring:
-        return cast("Monitoring", _OnlyThere("monitoring"))
+        hint = "run `stationmaster monitor` on the server itself; `stationmaster instances` lists its machines"
+        return cast("Monitoring", _OnlyThere("monitoring", hint))
 
     def now(self) -> float:
         return self.connection.get("/api/server", ServerDocument).now
@@ -186,10 +188,9 @@ class HttpStation:
 class _OnlyThere:
     """A noun that is not served over HTTP."""
 
-    def __init__(self, noun: str) -> None:
+    def __init__(self, noun: str, hint: str = "run this command on the server itself") -> None:
         self._noun = noun
+        self._hint = hint
 
     def __getattr__(self, name: str) -> Any:
-        raise UserError(
-            f"{self._noun} of a server cannot be reached with --server", hint="run this command on the server itself"
-        )
+        raise UserError(f"{self._noun} of a server cannot be reached with --server", hint=self._hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,11 @@ class LocalDataset:
     path: Path
     source: str
     name: str | None = None  # of an upload: its reference does not say it
+    most_bytes: int | None = None  # that an archive may unpack to
+
+    def opened(self) -> AbstractContextManager[Path]:
+        """The folder with its files. Raises as `open_dataset`."""
+        return open_dataset(self.path, most_bytes=self.most_bytes)
 
 
 def fetch_dataset(source: DatasetReference, settings: Settings, *, progress: Progress | None = None) -> LocalDataset:
@@ -51,7 +56,10 @@ def fetch_dataset(source: DatasetReference, settings: Settings, *, progress: Pro
             folder = UploadFolder(uploads_of(settings), source.id)
             label = folder.about().name
             return LocalDataset(
-                path=folder.dataset(), source=UploadReference(id=source.id, label=label).described, name=label
+                path=folder.dataset(),
+                source=UploadReference(id=source.id, label=label).described,
+                name=label,
+                most_bytes=settings.serve.largest_dataset_bytes,
             )
         case Path():
             return LocalDataset(path=source, source=str(source.absolute()))
@@ -65,6 +73,5 @@ def uploads_of(settings: Settings) -> Path:
 @contextmanager
 def open_source(source: DatasetReference, settings: Settings, *, progress: Progress | None = None) -> Iterator[Path]:
     """The local folder with the dataset's files; downloads and unpacks it if needed. Raises as `fetch_dataset`."""
-    path = source if isinstance(source, Path) else fetch_dataset(source, settings, progress=progress).path
-    with open_dataset(path) as folder:
+    with fetch_dataset(source, settings, progress=progress).opened() as folder:
         yield folder

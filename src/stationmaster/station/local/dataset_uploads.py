@@ -20,7 +20,7 @@ from stationmaster.datasets.uploads.folder import (
 )
 from stationmaster.datasets.uploads.names import is_archive
 from stationmaster.datasets.uploads.part_writer import PartWriter, Piece
-from stationmaster.errors import DatasetInvalid, DiskFull, TooLarge, UserError
+from stationmaster.errors import DatasetInvalid, DiskFull, NotFound, TooLarge, UserError
 from stationmaster.recipes.registry import find
 from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile
 from stationmaster.station.local.dataset_sources import uploads_of
@@ -56,8 +56,14 @@ class LocalDatasetUploads:
         return self.find(folder.id)
 
     def listed(self, owner: str, *, after: str | None = None, limit: int = 50) -> Sequence[Upload]:
-        found = self._store.dataset_uploads.of_owner(owner, after=after, limit=limit)
-        return [shown for stored in found if (shown := self._shown(stored)) is not None]
+        found: list[Upload] = []
+        while len(found) < limit:
+            rows = self._store.dataset_uploads.of_owner(owner, after=after, limit=limit)
+            found += [shown for stored in rows if (shown := self._shown(stored)) is not None]
+            if len(rows) < limit:
+                break
+            after = rows[-1].id
+        return found[:limit]
 
     def find(self, upload_id: str) -> Upload:
         found = self._shown(self._stored(upload_id))
@@ -100,7 +106,7 @@ class LocalDatasetUploads:
         folder = self._folder(upload_id)
         about = folder.about()
         rules = self._rules(recipe or about.recipe, trigger or about.trigger)
-        with open_dataset(folder.dataset()) as files:
+        with open_dataset(folder.dataset(), most_bytes=self._limits.largest_dataset_bytes) as files:
             return validate.check(files, rules)
 
     def remove(self, upload_id: str) -> None:
@@ -147,17 +153,18 @@ class LocalDatasetUploads:
         return UploadFolder(self._home, upload_id)
 
     def _shown(self, stored: StoredUpload) -> Upload | None:
-        """None if the folder is being removed at this moment."""
+        """None if its folder is gone, or is being removed at this moment."""
         folder = self._folder(stored.id)
-        if not folder.path.is_dir():
+        try:
+            files, last_use = folder.listed(), folder.last_use()
+        except NotFound:
             return None
-        files = folder.listed()
         return Upload(
             id=stored.id,
             owner=stored.owner,
             name=stored.name,
             created_at=stored.created_at,
-            expires_at=folder.last_use() + UNUSED_SECONDS,
+            expires_at=last_use + UNUSED_SECONDS,
             files=len(files),
             bytes=sum(file.received for file in files),
             is_complete=bool(files) and all(file.is_complete for file in files),

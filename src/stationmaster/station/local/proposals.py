@@ -15,7 +15,6 @@ from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.periodic.dataset_cleanup import forget_dataset
 from stationmaster.control.publishing.samples import captions_of
 from stationmaster.control.results.job_folder import fetched_path
-from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.pack import pack_into, write_manifest
 from stationmaster.errors import IllegalMove, NotFound, UserError
 from stationmaster.estimate import most_per_hour
@@ -218,7 +217,7 @@ class LocalProposals:
     def _pack(self, checked: Checked) -> DatasetRef:
         folder = self._settings.home / "datasets"
         folder.mkdir(parents=True, exist_ok=True)
-        with open_dataset(checked.dataset.path) as source:
+        with checked.dataset.opened() as source:
             packed = pack_into(source, folder)
         write_manifest(packed)  # to verify a machine that downloads the files itself
         return DatasetRef(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from stationmaster.config import read_monitoring
-from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.rules import rules_of
 from stationmaster.datasets.validate import check
@@ -60,7 +59,7 @@ def check_request(
     read_monitoring(request.monitoring)
     dataset = fetch_dataset(request.dataset, settings, progress=progress)
     name = checked_name(request.name or dataset.name or request.dataset.name or stored.recipe.name)
-    report = _check_dataset(dataset.path, stored.recipe.dataset, request.trigger)
+    report = _check_dataset(dataset, stored.recipe.dataset, request.trigger)
     facts: dict[str, str | int] = {
         "path": str(dataset.path),
         "images": report.images,
@@ -148,10 +147,10 @@ def _planned_steps(work: Work, identity: JobIdentity) -> tuple[PlannedStep, ...]
     return tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps)
 
 
-def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> DatasetReport:
-    if not folder.exists():
-        raise NotFound(f"there is no dataset at {folder}", hint="pass the folder with the images and captions")
-    with open_dataset(folder) as source:
+def _check_dataset(dataset: LocalDataset, rules: Dataset, trigger: str | None) -> DatasetReport:
+    if not dataset.path.exists():
+        raise NotFound(f"there is no dataset at {dataset.path}", hint="pass the folder with the images and captions")
+    with dataset.opened() as source:
         report = check(source, rules_of(rules, trigger=trigger))
     report.raise_for_errors()
     return report
