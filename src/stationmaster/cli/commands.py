@@ -55,7 +55,7 @@ COMMANDS = (
     Command("logs", "logs:logs", "Print a job's log: all attempts and steps, in order."),
     Command("metrics", "metrics:metrics", "Show a training's series: loss, step time, GPU and memory."),
     Command("analyze", "analyze:analyze", "Show what a training wasted or died of, and what to change."),
-    Command("compare", "compare:compare", "Compare jobs: what was different about them, and what came of it."),
+    Command("compare", "compare:compare", "Compare jobs: what differed, and what came of it."),
     Command("watch", "live:watch", "Show a job live until it ends."),
     Command("stop", "jobs:stop", "Stop a training and keep its best checkpoint."),
     Command("save", "requests:save", "Have a running training write a checkpoint now."),

@@ -31,13 +31,11 @@ def compare(
     context: typer.Context,
     jobs: Annotated[
         list[str],
-        typer.Argument(
-            metavar="JOB...", help="Two to ten jobs, by id (or its beginning) or name.", callback=_each_named
-        ),
+        typer.Argument(metavar="JOB", help="Two to ten jobs, by id (or its beginning) or name.", callback=_each_named),
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Compare jobs: what was different about them, and what came of it.
+    """Compare jobs: what differed, and what came of it.
 
     Parameters with the same value in all the jobs are left out.
 
