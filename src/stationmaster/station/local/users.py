@@ -45,6 +45,8 @@ class LocalUsers:
 
     def add(self, name: str, values: UserChanges) -> User:
         _require_free_name(name)
+        if "/" in name or name in (".", ".."):
+            raise UserError(f"{name} would be a path, not a name", hint="a user's name is part of addresses of the API")
         new = _changed(User(name=name), values)
         if not self._users.add(new):
             raise UserError(f"user {name} already exists", hint=f"to change them, run stationmaster users set {name} …")
