@@ -14,8 +14,11 @@ class Notifications(Protocol):
     def count_unread(self, user: str = SINGLE_USER) -> int:
         """How many messages the user has not read yet; 0 for someone unknown."""
 
-    def inbox(self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50) -> Sequence[Note]:
-        """The newest messages of a user or of `operators`, oldest first; they stay unread.
+    def inbox(
+        self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50, before: int | None = None
+    ) -> Sequence[Note]:
+        """The newest messages of a user or of `operators`, or those before the one with this id, oldest first; they
+        stay unread.
 
         Raises NotFound for someone who is not known and has no messages; those of a removed user can still be read.
         """

@@ -23,9 +23,13 @@ class InboxNotes:
         with self._database.write() as connection:
             put(connection, user, note)
 
-    def of_user(self, user: str, *, unread_only: bool = False, limit: int = 100) -> list[Note]:
-        """The newest `limit` notes, oldest first."""
+    def of_user(
+        self, user: str, *, unread_only: bool = False, limit: int = 100, before: int | None = None
+    ) -> list[Note]:
+        """The newest `limit` notes, or those before the one with this id, oldest first."""
         query = sa.select(inbox).where(inbox.c.user == user).order_by(inbox.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(inbox.c.id < before)
         if unread_only:
             query = query.where(inbox.c.read_at.is_(None))
         with self._database.read() as connection:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from stationmaster.errors import NotFound, NotifyRefused
-from stationmaster.station.notifications import Delivery
+from stationmaster.station.notifications import Delivery, Note
 from stationmaster.station.users import UserChanges
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.servers.messenger_server import TELEGRAM_BLOCKED, MessengerServer
@@ -39,6 +39,16 @@ def test_messages_are_read_oldest_first_and_the_newest_of_them(world: LocalWorld
     (note, *_) = world.station.notifications.inbox()
     assert (note.kind, note.job_id, note.read_at) == ("message", None, None)
     assert 0 <= world.station.now() - note.at < 60
+
+
+def test_a_long_inbox_is_read_to_its_beginning(world: LocalWorld) -> None:
+    for number in range(520):
+        note = Note(key=f"note {number}", kind="message", text=str(number), priority="normal", at=1.0)
+        world.store.inbox.put("me", note)
+    found = world.station.notifications.inbox(limit=510)
+    assert [note.text for note in found] == [str(number) for number in range(10, 520)]
+    older = world.station.notifications.inbox(limit=100, before=found[0].id)
+    assert [note.text for note in older] == [str(number) for number in range(10)]
 
 
 def test_messages_stay_unread_until_they_are_marked(world: LocalWorld) -> None:

@@ -27,9 +27,10 @@ def get_inbox(
     user: UserName,
     with_read: Annotated[bool, Query(description="Also those that were read.")] = False,
     limit: Annotated[int, Query(ge=1, le=500, description="At most so many messages.")] = 50,
+    before: Annotated[int | None, Query(ge=0, le=2**62, description="Only those before the one with this id.")] = None,
 ) -> InboxDocument:
     inbox, user = visit.station.notifications, visit.user_named(user)
-    messages = inbox.inbox(user, with_read=with_read, limit=limit)
+    messages = inbox.inbox(user, with_read=with_read, limit=limit, before=before)
     return InboxDocument(unread=inbox.count_unread(user), messages=tuple(NoteDocument.of(note) for note in messages))
 
 

@@ -20,9 +20,11 @@ class LocalNotifications:
     def count_unread(self, user: str = SINGLE_USER) -> int:
         return self._inbox.count_unread(user)
 
-    def inbox(self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50) -> Sequence[Note]:
+    def inbox(
+        self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50, before: int | None = None
+    ) -> Sequence[Note]:
         self._require_known(user)
-        return self._inbox.of_user(user, unread_only=not with_read, limit=limit)
+        return self._inbox.of_user(user, unread_only=not with_read, limit=limit, before=before)
 
     def mark_read(self, user: str, *, up_to: int) -> None:
         self._require_known(user)

@@ -18,8 +18,10 @@ class OwnedNotifications:
     def count_unread(self, user: str = SINGLE_USER) -> int:
         return self._all.count_unread(self._own(user))
 
-    def inbox(self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50) -> Sequence[Note]:
-        return self._all.inbox(self._own(user), with_read=with_read, limit=limit)
+    def inbox(
+        self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50, before: int | None = None
+    ) -> Sequence[Note]:
+        return self._all.inbox(self._own(user), with_read=with_read, limit=limit, before=before)
 
     def mark_read(self, user: str, *, up_to: int) -> None:
         self._all.mark_read(self._own(user), up_to=up_to)
@@ -33,5 +35,5 @@ class OwnedNotifications:
 
     def _own(self, user: str) -> str:
         if user != self._caller.user:
-            raise NotFound(f"there is no user {user}")
+            raise NotFound(f"there is no user {user}", hint="run `stationmaster users list` to see them")
         return user

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from pydantic import Field
 
 from stationmaster import errors
-from stationmaster.errors import ServerError, StationmasterError
+from stationmaster.errors import ServerError, StationmasterError, UserError
 from stationmaster.station.wire.document import Document
 
 MEDIA_TYPE = "application/problem+json"
@@ -41,9 +42,11 @@ class Problem(Document):
         )
 
     def error(self) -> StationmasterError:
-        """The exception that the server raised; a ServerError if this version does not know its kind."""
+        """The exception that the server raised, or one that says as much where this version does not know its kind."""
         known: Any = getattr(errors, self.type.rpartition(":")[2], None)
         if not (isinstance(known, type) and issubclass(known, StationmasterError)):
+            if HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                return UserError(self.detail, hint=self.hint)
             return ServerError(f"the server answers {self.status}: {self.detail}", hint=self.hint)
         raised = known(self.detail, hint=self.hint)
         if hasattr(raised, "retry_after_seconds"):
