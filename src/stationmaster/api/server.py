@@ -70,7 +70,7 @@ class HttpService:
             self.token_file = None
             if settings.serve.auth:
                 self.token_file = ensure_token_file(settings.home, station.tokens, doorkeeper)
-            self._station = station
+            self.station = station
             opened.enter_context(follow_settings(source, app, station))
             self._opened = opened.pop_all()
         _warn_without_tls(settings.serve)
@@ -79,7 +79,7 @@ class HttpService:
         """A link that signs a browser in once; None where no sign-in is needed."""
         if self.token_file is None:
             return None
-        return f"{self.url}/sign-in#{self._station.tokens.create_link(SINGLE_USER).code}"
+        return f"{self.url}/sign-in#{self.station.tokens.create_link(SINGLE_USER).code}"
 
     def run(self) -> None:
         """Answer requests until TERM or Ctrl-C."""

@@ -66,8 +66,7 @@ def up(context: typer.Context, host: Host = None, port: Port = None) -> None:
     with HttpService(service.settings_source()) as answering:
         _announce(answering)
         with answering.beside():
-            if not _work(service, background=False):
-                _wait_for_signal()
+            _work_in_turn(service)
 
 
 def sweeper(
@@ -122,12 +121,14 @@ def _leave(*_: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def _wait_for_signal() -> None:
-    """Until TERM or Ctrl-C."""
+def _work_in_turn(service: LocalService) -> None:
+    """Work until stopped; where this home has a worker already, from when that one leaves."""
     is_over = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: is_over.set())
-    is_over.wait()
+    while not _work(service, background=False):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: is_over.set())
+        if not service.wait_until_free(is_over):
+            return
 
 
 def _service(context: typer.Context, *, host: str | None = None, port: int | None = None) -> LocalService:

@@ -115,6 +115,20 @@ def test_it_serves_tls_itself_with_secure_cookies(tmp_path: Path) -> None:
     assert "strict-transport-security" in answer.headers
 
 
+@pytest.mark.parametrize(("proxies", "is_believed"), [("[]", False), ('["127.0.0.1"]', True), ('["10.0.0.1"]', False)])
+def test_only_a_named_proxy_says_where_a_request_comes_from(tmp_path: Path, proxies: str, is_believed: bool) -> None:
+    with HttpService(source_of(tmp_path, PORT=0, PROXIES=proxies)) as service, service.beside():
+        link = service.sign_in_link()
+        assert link is not None
+        forwarded = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+        answer = httpx.post(f"{service.url}/api/session", json={"code": link.partition("#")[2]}, headers=forwarded)
+        refused = httpx.get(f"{service.url}/api/server", headers={**forwarded, **bearer("sm_wrong")})
+        entries = service.station.audit.entries(limit=1)
+    assert (answer.status_code, refused.status_code) == (200, 401)
+    assert ("secure" in answer.headers["set-cookie"].lower()) is is_believed
+    assert entries[0].address == ("203.0.113.9" if is_believed else "127.0.0.1")
+
+
 def test_a_certificate_that_cannot_be_used_is_one_line_and_a_hint(tmp_path: Path) -> None:
     with pytest.raises(ConfigInvalid, match="each other"):
         source_of(tmp_path, TLS_CERT=tmp_path / "cert.pem")
@@ -205,13 +219,15 @@ def test_up_works_and_answers_in_one_process_and_ctrl_c_ends_both(tmp_path: Path
     assert "Traceback" not in up.err
 
 
-def test_up_beside_another_worker_only_answers(tmp_path: Path) -> None:
+def test_up_beside_another_worker_answers_and_takes_over_when_that_one_leaves(tmp_path: Path) -> None:
     with served(tmp_path, command="up") as first:
         first.wait_for("worker.started")
         with served(tmp_path, command="up") as second:
             assert httpx.get(f"{second.url}/api/server", headers=bearer(first.token)).status_code == 200
             assert second.process.stdout is not None
             assert "already running" in second.process.stdout.readline()
+            assert first.end() == 0
+            second.wait_for("worker.started")
             assert second.end() == 0
-        assert first.end() == 0
     assert "worker.left" in first.err
+    assert "worker.left" in second.err

@@ -19,7 +19,7 @@ from stationmaster.station.doorkeeper import Doorkeeper
 log = get_logger("stationmaster.serve")
 
 _LONGEST_SUBJECT = 200
-_UNKNOWN_PER_MINUTE = 60.0  # of callers without a name: strangers must not fill the store
+_REFUSALS_PER_MINUTE = 60.0  # of one user, and of all strangers together: they must not fill the store
 _UPLOADS = "/api/uploads/"  # by machines, with tickets that have a history of their own
 _FORBIDDEN = 403
 
@@ -28,7 +28,7 @@ class Auditing:
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
         self._app = app
         self._doorkeeper = doorkeeper
-        self._strangers = Buckets(_UNKNOWN_PER_MINUTE)
+        self._refusals = Buckets(_REFUSALS_PER_MINUTE)
         self._threads: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,12 +45,12 @@ class Auditing:
         return None
 
     async def _record_if_due(self, scope: Scope, status: int) -> None:
-        is_known = caller_of(scope) is not None
+        caller = caller_of(scope)
         is_refused = status == _FORBIDDEN or scope.get("state", {}).get("is_sign_in_refused", False)
-        is_change = scope["method"] not in SAFE_METHODS and is_known
+        is_change = scope["method"] not in SAFE_METHODS and caller is not None
         if not (is_change or is_refused):
             return
-        if not is_known and self._strangers.take("all") > 0:
+        if not is_change and self._refusals.take("" if caller is None else caller.user) > 0:
             return
         self._threads = self._threads or anyio.CapacityLimiter(4)
         try:

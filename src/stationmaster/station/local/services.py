@@ -5,11 +5,14 @@ None of this is part of the Station protocol, as with `processes`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from stationmaster.control.worker.service import serve_sweeper, serve_worker
+from stationmaster.control.worker.background import running_worker
 from stationmaster.control.worker.settings_source import SettingsSource
+
+_LOOK_SECONDS = 2.0
 
 
 class LocalService:
@@ -42,8 +45,19 @@ class LocalService:
 
     def work(self, *, background: bool = False) -> bool:
         """Run jobs until stopped; False at once if this home already has a worker."""
+        from stationmaster.control.worker.service import serve_worker  # loads all that jobs need; `serve` does without
+
         return serve_worker(self._source, background=background)
+
+    def wait_until_free(self, is_over: threading.Event) -> bool:
+        """Wait until this home has no worker; False if the event is set before."""
+        while running_worker(self.home) is not None:
+            if is_over.wait(_LOOK_SECONDS):
+                return False
+        return True
 
     def sweep(self, *, once: bool = False) -> None:
         """Destroy machines that no job needs, at an interval or once; needs only the store and the providers."""
+        from stationmaster.control.worker.service import serve_sweeper
+
         serve_sweeper(self._source, once=once)
