@@ -85,6 +85,10 @@ class Client:
     def wait_until_open(self) -> None:
         until(lambda: self.status, "the stream's beginning")
 
+    def wait_for_place(self) -> None:
+        """Until it knows where it would continue: what is written from now on must come."""
+        until(lambda: self.last_id, "the place where it begins")
+
     def read_late(self) -> None:
         """Begin to read only now."""
         self._thread.start()
@@ -150,6 +154,10 @@ class LiveBench:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the servers."""
         self._opened.close()
 
     def add_user(self, name: str) -> str:
@@ -174,11 +182,13 @@ class WrittenJob:
         self._store = store
         self.id = job_id
         store.jobs.submit(spec(job_id, owner=owner))
-        claimed = store.leases.claim(f"worker of {job_id}", limit=100, seconds=3600)
-        self._lease: Lease
-        (self._lease,) = [lease for lease in claimed if lease.job.id == job_id]
+        self._lease: Lease = until(self._claim, "a lease on the job")
         self._bytes = 0
         self._steps = 0
+
+    def _claim(self) -> Lease | None:
+        claimed = self._store.leases.claim(f"worker of {self.id}", limit=100, seconds=3600)
+        return next((lease for lease in claimed if lease.job.id == self.id), None)
 
     def write_events(self, count: int = 1, **payload: Any) -> None:
         self._record(events=tuple(NewEvent(kind="note", payload={"n": n, **payload}) for n in range(count)))
