@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stationmaster.config import load_settings, warn_once
-from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import Settings
 from stationmaster.settings.addresses import is_loopback
 from stationmaster.station.local.station import LocalStation
+from stationmaster.station.local.token_file import read_token_file
 
 if TYPE_CHECKING:
     from stationmaster.providers.base import Pause
     from stationmaster.station.http.station import HttpStation
-
-TOKEN_FILE = "serve.token"
-"""In the home: the token that `serve` writes for commands on the same computer."""
 
 
 def open_station_or_server(
@@ -57,16 +54,8 @@ def _settings(environ: Mapping[str, str], *, home: Path | None, log_level: str |
 
 
 def _token(settings: Settings, server: str) -> str | None:
+    """The token of the settings; for a server on this computer else the one that `serve` has written into the home."""
     if settings.token is not None:
         return settings.token.get_secret_value()
-    if not is_loopback(server):
-        return None
-    path = settings.home / TOKEN_FILE
-    try:
-        return path.read_text(encoding="ascii").strip() or None
-    except FileNotFoundError:
-        return None
-    except OSError as problem:
-        raise ConfigInvalid(f"{path}: {problem.strerror}", hint="set STATIONMASTER_TOKEN instead") from None
-    except UnicodeDecodeError:
-        raise ConfigInvalid(f"{path} is not a token", hint="delete the file and restart `serve`") from None
+    found = read_token_file(settings.home) if is_loopback(server) else None
+    return found if found is not None and found.isascii() and found.isprintable() else None

@@ -211,6 +211,12 @@ def test_a_token_that_is_not_valid_is_one_line_and_how_to_get_one(client: Client
     assert "stationmaster tokens create" in refused.err
 
 
+def test_commands_on_the_server_s_computer_need_no_token(served: ServedHome) -> None:
+    """`up` has written one into the home."""
+    asked = served.run("jobs", "--server", served.url)
+    assert (asked.code, asked.err) == (0, ""), asked.err
+
+
 def test_the_client_kept_nothing_on_its_own_computer(client: Client) -> None:
     assert list(client.home.iterdir()) == []
 

@@ -1,10 +1,9 @@
-"""A home whose `serve` and `worker` run as processes, and a client on what could be another computer."""
+"""A home whose `up` runs as a process, and a client on what could be another computer."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 from stationmaster.config import load_settings
@@ -23,18 +22,17 @@ class ServedHome(Home):
 
     def __enter__(self) -> ServedHome:
         super().__enter__()
-        self._serving = self.start("serve", "--port", "0")
+        self._serving = self.start("up", "--port", "0")
         assert self._serving.stdout is not None
         line = self._serving.stdout.readline()
         assert "answers at" in line, f"{line}{self._serving.communicate()}"
         self.url = line.split()[-1]
-        self._working = self.start("worker")
         return self
 
     def __exit__(self, *about: object) -> None:
-        for process in (self._serving, self._working):
-            process.send_signal(signal.SIGTERM)
-        self.said = "".join(_rest(process) for process in (self._serving, self._working))
+        if self._serving.poll() is None:
+            self._serving.send_signal(signal.SIGTERM)
+            self.said = "".join(self._serving.communicate(timeout=PATIENCE_SECONDS))
         super().__exit__(*about)
 
     def token(self, user: str = "me") -> str:
@@ -59,8 +57,3 @@ class Client:
 
     def run(self, *arguments: str, **environ: str) -> Ran:
         return ran_cleanly(stationmaster(*arguments, environ={**self.environ, **environ}, cwd=self.folder))
-
-
-def _rest(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=PATIENCE_SECONDS)
-    return out + err
