@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from stationmaster.api.file_response import attachment
 from tests.support.jobs.served_files import JOB, FilesWorld, address
 
 MODEL = bytes(range(256)) * 40
@@ -46,12 +47,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FilesWorld]:
         "",
     ],
 )
-@pytest.mark.parametrize("below", ["artifacts", "thumbnails"])
-def test_a_path_that_is_not_exactly_a_stored_one_leads_nowhere(world: FilesWorld, target: str, below: str) -> None:
-    answer = world.raw(f"/api/jobs/{JOB}/{below}/{target}")
-    assert answer.status in (404, 307, 422), answer
-    assert b"SQLite" not in answer.body
-    assert b"root:" not in answer.body
+def test_a_path_that_is_not_exactly_a_stored_one_leads_nowhere(world: FilesWorld, target: str) -> None:
+    for below in ("artifacts", "thumbnails"):
+        answer = world.raw(f"/api/jobs/{JOB}/{below}/{target}")
+        assert answer.status in (404, 307, 422), answer
+        assert b"SQLite" not in answer.body
+        assert b"root:" not in answer.body
 
 
 def test_a_file_that_became_a_link_is_not_followed(world: FilesWorld, tmp_path: Path) -> None:
@@ -96,7 +97,6 @@ def test_what_only_the_trainer_uses_is_neither_listed_nor_served(world: FilesWor
 @pytest.mark.parametrize(
     "name",
     [
-        "out/a\r\nSet-Cookie: x=1\r\n.png",
         'out/a"; filename="evil.html',
         "out/ünïcödé ☃.png",
         "out/a;b,c=d.png",
@@ -113,6 +113,14 @@ def test_no_name_gets_into_the_headers_as_it_is(world: FilesWorld, name: str) ->
     assert disposition.isascii()
     assert disposition.isprintable()
     assert disposition.count('"') == 2
+
+
+def test_a_name_of_two_lines_has_no_address_and_would_be_one_header(world: FilesWorld) -> None:
+    name = "out/a\r\nSet-Cookie: x=1\r\n.png"
+    world.put(name, b"bytes")
+    answer = world.raw(address(name))
+    assert (answer.status, "set-cookie" in answer.headers) == (404, False)
+    assert attachment("a\r\nb.png") == "attachment; filename=\"a__b.png\"; filename*=UTF-8''a%0D%0Ab.png"
 
 
 @pytest.mark.parametrize("name", ["evil.html", "evil.svg", "evil.xml", "evil.js", "evil.png"])

@@ -47,9 +47,8 @@ class FilesWorld(HttpWorld):
     def put(self, path: str, data: bytes, *, attempt: int = 1, **fields: Any) -> Checkpoint:
         """Store a file of the job with this name on its machine."""
         sha256 = hashlib.sha256(data).hexdigest()
-        place = (
-            self.settings.home / "jobs" / JOB / "files" / f"attempt-{attempt}" / hashlib.md5(path.encode()).hexdigest()
-        )
+        folder = self.settings.home / "jobs" / JOB / "files" / f"attempt-{attempt}"
+        place = folder / hashlib.sha256(path.encode()).hexdigest()[:16]
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
         known = {"kind": "sample", "location": str(place), "verified_at": 1.0, "sha256": sha256, "size": len(data)}
