@@ -90,6 +90,7 @@ class Series:
             sa.func.sum(block.row_count),
             sa.func.sum(block.size),
             sa.func.max(block.last_at),
+            sa.func.sum(sa.cast(block.thinned, sa.Integer)),
         ).where(block.job_id == job_id)
         dropped = sa.select(jobs.c.series_dropped).where(jobs.c.id == job_id)
         with self._database.read() as connection:
@@ -213,8 +214,10 @@ class Series:
         with self._database.write() as connection:
             size = sa.select(sa.func.coalesce(sa.func.sum(series_blocks.c.size), 0)).where(before)
             removed = int(connection.execute(size).scalar_one())
-            connection.execute(series_blocks.delete().where(before))
+            last = connection.execute(sa.select(sa.func.max(series_blocks.c.seq)).where(before)).scalar()
             append(connection, [{**_row(job_id, block), "thinned": False} for block in blocks])
+            if last is not None:  # after the new ones are there, so that no number is used twice: see `version`
+                connection.execute(series_blocks.delete().where(before, series_blocks.c.seq <= last))
             connection.execute(
                 jobs.update().where(jobs.c.id == job_id).values(series_bytes=jobs.c.series_bytes + added - removed)
             )

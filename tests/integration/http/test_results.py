@@ -223,6 +223,18 @@ def test_a_file_is_imported_drawn_asked_again_for_free_and_exported(world: Files
     assert {path.name for path in tmp_path.iterdir()} == {"run.csv", "local.csv"}, "no half a file is left"
 
 
+def test_a_second_import_is_seen_at_once_though_it_has_as_many_values(world: FilesWorld, tmp_path: Path) -> None:
+    seen = []
+    for loss in (b"0.5", b"0.7", b"0.9"):
+        (tmp_path / "run.csv").write_bytes(b"step,loss\n1," + loss + b"\n")
+        world.local.metrics.import_files(JOB, tmp_path / "run.csv")
+        (drawn,) = world.station.metrics.series(JOB, ["loss"])
+        seen.append((drawn.points.y, world.station.metrics.version(JOB)))
+        assert world.station.metrics.summary(JOB).series[0].last == float(loss)
+    assert [values for values, _ in seen] == [[0.5], [0.7], [0.9]]
+    assert len({version for _, version in seen}) == 3
+
+
 @pytest.mark.parametrize(
     ("parameters", "status"),
     [

@@ -20,10 +20,13 @@ from stationmaster.series.table import Table
 from stationmaster.station.local.analyses import LocalAnalyses
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
+from stationmaster.station.local.recent_answers import RecentAnswers
 from stationmaster.station.metrics import DEFAULT_COLUMNS, Contents, Imported, StoredTable
 from stationmaster.station.run_files.exporting import Exported, export_run
 from stationmaster.station.run_files.reading import read_run_file
 from stationmaster.store.storable_text import is_storable
+
+_MOST_REMEMBERED_POINTS = 25_000  # about 2 MB
 
 _GPU_SERIES = re.compile(r"gpu\d+\.(\w+)")
 
@@ -32,6 +35,7 @@ class LocalMetrics:
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
         self._store = installation.store
+        self._recent = RecentAnswers()
 
     def find(self, reference: str) -> str:
         if "/" not in reference:
@@ -48,6 +52,9 @@ class LocalMetrics:
         return hashlib.sha256(repr(seen).encode()).hexdigest()[:32]
 
     def contents(self, subject: str) -> Contents:
+        return self._recent.get(("contents", subject), self.version(subject), lambda: self._contents(subject))
+
+    def _contents(self, subject: str) -> Contents:
         stored = self._store.series.contents(subject)
         run = self._run(subject)
         return Contents(
@@ -78,15 +85,22 @@ class LocalMetrics:
         end: float | None = None,
         columns: int = DEFAULT_COLUMNS,
     ) -> Sequence[DrawnSeries]:
-        run = self._run(subject, _columns_for(names) if names else None)
-        if run.missing(names):
-            self._run(subject).require(names)
-        return run.drawn(names, axis=axis, start=start, end=end, columns=columns)
+        def draw() -> Sequence[DrawnSeries]:
+            run = self._run(subject, _columns_for(names) if names else None)
+            if run.missing(names):
+                self._run(subject).require(names)
+            return run.drawn(names, axis=axis, start=start, end=end, columns=columns)
+
+        question = ("series", subject, tuple(names), axis, start, end, columns)
+        return self._recent.get(question, self.version(subject), draw, is_small=_is_small)
 
     def summary(
         self, subject: str, *, axis: Axis = "step", start: float | None = None, end: float | None = None
     ) -> RunSummary:
-        return summarise_run(self._run(subject).within(axis=axis, start=start, end=end))
+        def summarise() -> RunSummary:
+            return summarise_run(self._run(subject).within(axis=axis, start=start, end=end))
+
+        return self._recent.get(("summary", subject, axis, start, end), self.version(subject), summarise)
 
     def rows(self, subject: str, table: str) -> Table:
         found = self._run(subject, {table: None}).tables if table in TABLES else {}
@@ -155,6 +169,10 @@ def _columns_for(names: Sequence[str]) -> dict[str, Collection[str] | None]:
                 wanted.setdefault(table, set()).add(column)
         wanted.setdefault("StepValue", {"value"})
     return {table: {*columns, *required_columns(table)} for table, columns in wanted.items()}
+
+
+def _is_small(drawn: Sequence[DrawnSeries]) -> bool:
+    return sum(len(series.points.x) for series in drawn) <= _MOST_REMEMBERED_POINTS
 
 
 def _blocks(table: Table) -> list[Block]:
