@@ -62,7 +62,8 @@ class DatasetUploads:
         """Count so many bytes more. Raises TooLarge if the upload or its owner would have more than allowed."""
         with self._database.write() as connection:
             owner = sa.select(dataset_uploads.c.owner).where(dataset_uploads.c.id == upload_id).scalar_subquery()
-            query = sa.select(dataset_uploads).where(dataset_uploads.c.owner == owner).with_for_update()
+            query = sa.select(dataset_uploads).where(dataset_uploads.c.owner == owner)
+            query = query.order_by(dataset_uploads.c.id).with_for_update()  # one order, so that none wait in a circle
             charged = {row["id"]: int(row["charged_bytes"]) for row in connection.execute(query).mappings()}
             if charged.get(upload_id, 0) + count > most:
                 raise TooLarge(

@@ -18,7 +18,7 @@ from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.sources.bucket_dataset import BucketDataset
 from stationmaster.datasets.sources.cache import fetch_into_cache
 from stationmaster.datasets.sources.hub_dataset import HubDataset
-from stationmaster.datasets.sources.reference import BucketReference, HubReference, parse_reference
+from stationmaster.datasets.sources.reference import BucketReference, HubReference, UploadReference, parse_reference
 from stationmaster.datasets.sources.remote_dataset import RemoteFile
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import ConfigInvalid, DatasetInvalid, DeliveryBusy, DeliveryRefused, NotFound, UserError
@@ -240,7 +240,10 @@ def test_a_hub_that_is_busy_or_does_not_know_the_dataset_says_so(hub: HubServer,
         ("s3://pictures", BucketReference(bucket="pictures", key="")),
         ("hf://datasets/anna/cats", HubReference(repository="anna/cats")),
         ("hf://datasets/anna/cats@v1.0", HubReference(repository="anna/cats", revision="v1.0")),
+        (f"upload:{'0a' * 16}", UploadReference(id="0a" * 16)),
+        (UploadReference(id="0a" * 16, label="my (old) cats").described, UploadReference(id="0a" * 16)),
         ("./cats", Path("cats")),
+        ("./upload:cats", Path("upload:cats")),
     ],
 )
 def test_a_dataset_is_known_by_how_it_is_written(text: str, source: Any) -> None:
@@ -249,7 +252,7 @@ def test_a_dataset_is_known_by_how_it_is_written(text: str, source: Any) -> None
 
 @pytest.mark.parametrize(
     "text", ["s3://", "s3:///x", "s3://a", "hf://anna/cats", "hf://datasets/anna", "hf://datasets/a/b/c",
-             "https://example.com/cats.zip", "hf://datasets/anna/cats@../x"],
+             "https://example.com/cats.zip", "upload:", "upload:../x", "upload:cats", "hf://datasets/anna/cats@../x"],
 )  # fmt: skip
 def test_what_cannot_be_a_dataset_is_told_with_a_hint(text: str) -> None:
     with pytest.raises(UserError) as told:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from stationmaster.datasets.report import DatasetReport
@@ -14,6 +14,7 @@ from stationmaster.station.wire.datasets import AskedRules, DatasetReportDocumen
 from stationmaster.station.wire.document import Page
 
 _PATH = "/api/datasets"
+_PART = 64 << 10
 
 
 class HttpDatasetUploads:
@@ -87,12 +88,22 @@ class HttpFileWriter:
         """The server has all that was sent."""
 
     def _put(self, data: bytes, content_range: str) -> UploadedFile:
-        headers = {"Content-Type": "application/octet-stream", "Content-Range": content_range}
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Content-Length": str(len(data)),
+            "Content-Range": content_range,
+        }
         if self._sha256 is not None:
             headers["Content-SHA256"] = self._sha256
         # Patient, because the server hashes and checks a file that is complete.
-        found = self._connection.send("PUT", self._path, content=data, headers=headers, patient=True)
+        found = self._connection.send("PUT", self._path, content=_in_parts(data), headers=headers, patient=True)
         return UploadedFileDocument.model_validate_json(found.content).value()
+
+
+def _in_parts(data: bytes) -> Iterator[bytes]:
+    """The client copies what is left of a part for every packet of it: large parts take time and memory."""
+    for at in range(0, len(data), _PART):
+        yield data[at : at + _PART]
 
 
 def _file(upload_id: str, path: str) -> str:
