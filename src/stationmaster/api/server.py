@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from stationmaster.api.app import Service, build_app
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.listening import address_of, listen, possible_connections
+from stationmaster.api.live.hub import LiveLimits
 from stationmaster.api.protocol import ConnectionLimits
 from stationmaster.api.reloading import follow_settings
 from stationmaster.api.uvicorn_setup import StoppableServer, uvicorn_config
@@ -61,6 +62,9 @@ class HttpService:
                     allowances=Allowances.of(settings),
                     gate=GatePolicy.of(settings.serve),
                     news=news,
+                    live_limits=LiveLimits(
+                        streams=settings.serve.streams, streams_per_user=settings.serve.streams_per_user
+                    ),
                     tickets=None if job_bucket is None else job_bucket.tickets,
                 )
             )

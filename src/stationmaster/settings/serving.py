@@ -64,6 +64,10 @@ class ServeSettings(Section):
     """File with the private key of tls_cert (PEM)."""
     requests_per_minute: int = Field(default=1200, ge=0)
     """Limit on requests per minute and user, or per address without a token; 0 sets no limit."""
+    streams: int = Field(default=1000, ge=0)
+    """Limit on open live streams of one `serve` process."""
+    streams_per_user: int = Field(default=50, ge=0)
+    """Limit on open live streams per user and `serve` process."""
     largest_upload_bytes: int = Field(default=64 * MIB, ge=MIB)
     """Limit for one uploaded piece of a dataset and for imported metrics, in bytes."""
     largest_dataset_bytes: int = Field(default=20 * 1024 * MIB, ge=1)
