@@ -55,7 +55,7 @@ class Problem(Document):
 
 
 def _sendable(text: str) -> str:
-    """Text without lone surrogates: an error may repeat a name that a request had.
+    r"""Text without lone surrogates: an error may repeat a name that a request had.
 
     >>> _sendable("\ud800 is not an option")
     '? is not an option'
