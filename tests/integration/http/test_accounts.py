@@ -78,7 +78,8 @@ def test_the_ledger_is_read_page_by_page(world: HttpWorld) -> None:
     for number in range(5):
         world.local.credits.grant(Grant(user="eve", amount=MicroDollars(1 + number), reason="part", actor="me"))
     with client_of(world, "eve") as client:
-        pages, after = [], "0"
+        pages: list[list[int]] = []
+        after: str | None = "0"
         while after is not None:
             page = client.get("/api/ledger", params={"user": "me", "limit": 2, "after": after}).json()
             pages.append([entry["balance_micros"] for entry in page["items"]])
