@@ -73,13 +73,13 @@ COMMANDS = (
     Command(
         "up",
         "services:up",
-        "Run the worker, its sweeps and the HTTP service in this terminal until Ctrl-C.",
+        "Run worker, sweeps and HTTP service until Ctrl-C.",
         needs_here=True,
     ),
     Command(
         "serve",
         "services:serve",
-        "Serve HTTP: the API, sign-in of browsers, health checks, and uploads from machines.",
+        "Serve HTTP: the API, health checks, and uploads from machines.",
         needs_here=True,
     ),
     Command("worker", "services:worker", "Run a worker in this terminal.", needs_here=True),

@@ -44,7 +44,7 @@ def worker(
 
 
 def up(context: typer.Context, host: Host = None, port: Port = None) -> None:
-    """Run the worker, its sweeps and the HTTP service in this terminal until Ctrl-C.
+    """Run worker, sweeps and HTTP service until Ctrl-C.
 
     Open the printed link to sign a browser in.
 
@@ -87,7 +87,7 @@ def sweeper(
 
 
 def serve(context: typer.Context, host: Host = None, port: Port = None) -> None:
-    """Serve HTTP: the API, sign-in of browsers, health checks, and uploads from machines.
+    """Serve HTTP: the API, health checks, and uploads from machines.
 
     Open the printed link to sign a browser in. Machines can upload their models if serve.public_url is set.
 

@@ -167,6 +167,19 @@ def test_a_change_is_made_on_the_server(client: Client, command: str) -> None:
     assert there.code == 0, there.err
 
 
+def test_a_user_sees_only_what_is_theirs_and_does_what_they_may(
+    served: ServedHome, client: Client, trained: Ran
+) -> None:
+    assert client.run("users", "add", "eve").code == 0
+    token = {"STATIONMASTER_TOKEN": served.token("eve")}
+    assert client.run("jobs", "--all", **token).out == "no jobs\n"
+    hidden, missing = client.run("show", "done", **token), client.run("show", "dona", **token)
+    assert (hidden.code, hidden.err.replace("done", "dona")) == (6, missing.err)
+    refused = client.run("users", "add", "mallory", **token)
+    assert (refused.code, refused.out) == (13, "")
+    assert refused.err.startswith("error: this token of eve is not an administrator")
+
+
 @pytest.mark.parametrize("command", ON_FILES)
 def test_what_reads_files_of_this_computer_needs_no_server(
     tmp_path_factory: pytest.TempPathFactory, pictures: Path, command: str
