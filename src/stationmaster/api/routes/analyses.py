@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from stationmaster.api.job_reference import Exact, JobReference, job_id
 from stationmaster.api.problems import problems
+from stationmaster.api.routes.jobs import Exact, JobReference, job_id
 from stationmaster.api.visit import Reading, Training
 from stationmaster.errors import NotFound
 from stationmaster.station.wire.analysis import AnalysisDocument

@@ -9,8 +9,8 @@ import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from stationmaster.api.file_response import FILE_RESPONSES, file_response, matches
-from stationmaster.api.job_reference import Exact, JobReference, job_id
 from stationmaster.api.problems import problems
+from stationmaster.api.routes.jobs import Exact, JobReference, job_id
 from stationmaster.api.visit import Reading
 from stationmaster.errors import NotFound
 from stationmaster.station.artifacts import Thumbnail

@@ -9,7 +9,6 @@ import anyio.to_thread
 from fastapi import APIRouter, Query, Request, Response
 
 from stationmaster.api.conditional import NOT_MODIFIED
-from stationmaster.api.job_reference import Exact, JobReference, job_id
 from stationmaster.api.metric_answers import (
     EXPORT_RESPONSES,
     After,
@@ -27,6 +26,7 @@ from stationmaster.api.metric_answers import (
 )
 from stationmaster.api.problems import problems
 from stationmaster.api.received_file import received_file, unpacked, without_folder
+from stationmaster.api.routes.jobs import Exact, JobReference, job_id
 from stationmaster.api.visit import Reading, Training, Visit
 from stationmaster.station.wire.metrics import (
     ChartDocument,
