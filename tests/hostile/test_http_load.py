@@ -116,9 +116,9 @@ def test_a_body_that_says_it_is_too_large_is_refused_before_it_arrives(bench: Ga
         assert refused.headers["connection"] == "close"
         assert refused.headers["x-frame-options"] == "DENY"
         assert client.post(CHANGE, content=b'{"up_to": 0}' + b" " * 9_000).status_code == 204
-        fits_an_upload = client.post("/api/datasets/x", content=b" " * 20_000)
+        fits_an_upload = client.put("/api/datasets/x/files/a.png", content=b" " * 20_000)
         assert fits_an_upload.status_code != 413
-        assert client.post("/api/datasets/x", content=b" " * 60_000).status_code == 413
+        assert client.put("/api/datasets/x/files/a.png", content=b" " * 60_000).status_code == 413
 
 
 def test_a_huge_length_is_refused_without_waiting_for_it(bench: GateBench) -> None:
