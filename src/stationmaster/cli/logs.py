@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -69,7 +70,11 @@ class _JsonPrinter:
         self._reader = LogReader()
 
     def show(self, seq: int, chunk: LogChunk) -> None:
-        sys.stdout.write(self._reader.read(seq, chunk).document.model_dump_json() + "\n")
+        _print_line(self._reader.read(seq, chunk).document.model_dump(mode="json"))
+
+
+def _print_line(document: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
 
 
 def _pages(station: Station, job_id: str) -> Iterator[Sequence[tuple[int, LogChunk]]]:
@@ -85,6 +90,8 @@ def _print_matches(station: Station, job_id: str, text: str, *, as_json: bool) -
     after = 0
     while matches := station.logs.search(job_id, text, limit=_MATCHES, after=after):
         for match in matches:
-            shown = f"{match.attempt}/{match.stream}:{match.line}: {match.text}"
-            print(LogMatchDocument.of(match).model_dump_json() if as_json else shown)
+            if as_json:
+                _print_line(LogMatchDocument.of(match).model_dump(mode="json"))
+            else:
+                typer.echo(f"{match.attempt}/{match.stream}:{match.line}: {match.text}")
         after = matches[-1].number

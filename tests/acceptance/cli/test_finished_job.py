@@ -90,6 +90,18 @@ def test_logs_prints_what_the_trainer_printed_and_follow_ends_with_the_job(train
     assert home.run("logs", "done", "--follow").out == printed
 
 
+def test_lines_of_a_log_are_found(trained: Trained) -> None:
+    home, _ = trained
+    shown = home.run("logs", "done", "--grep", "LOSS").out.splitlines()
+    found = [json.loads(line) for line in home.run("logs", "done", "--grep", "loss", "--json").out.splitlines()]
+    assert found
+    assert shown == [f"{one['attempt']}/{one['stream']}:{one['line']}: {one['text']}" for one in found]
+    assert all("loss" in one["text"].lower() for one in found)
+    assert home.run("logs", "done", "--grep", "no such text").out == ""
+    refused = home.run("logs", "done", "--grep", "loss", "--follow")
+    assert (refused.code, "--grep" in refused.err) == (2, True)
+
+
 def test_logs_for_programs_has_the_same_text_piece_by_piece(trained: Trained) -> None:
     home, _ = trained
     pieces = [json.loads(line) for line in home.run("logs", "done", "--json").out.splitlines()]

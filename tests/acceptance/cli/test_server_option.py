@@ -39,6 +39,7 @@ READS: tuple[str, ...] = (
     "jobs --all",
     "logs done",
     "logs done --follow",
+    "logs done --grep loss",
     "metrics done",
     "metrics done --series loss --table StepMetric",
     "models list",

@@ -32,6 +32,10 @@ def test_upper_and_lower_case_are_the_same_and_lines_are_counted() -> None:
     assert found("straße\n".encode(), "STRASSE") == [(1, "straße")]
 
 
+def test_of_a_progress_bar_the_last_drawing_with_the_text_is_shown() -> None:
+    assert found(b"10% loss: 3\r20% loss: 2\r30%\r\n", "loss") == [(1, "20% loss: 2")]
+
+
 @given(st.lists(st.integers(0, 60), max_size=6))
 def test_the_pieces_do_not_matter(cuts: list[int]) -> None:
     log = "erste Zeile\nzweite: Wärme\n\ndritte Zeile\nWärme am Ende".encode()

@@ -66,7 +66,8 @@ class _Lines:
                     yield number, line
 
     def match(self, number: int, seq: int, line: int, text: str, wanted: str) -> LogMatch:
-        shown = text.rstrip("\r")
+        # A progress bar draws itself again and again in one line: show how it last looked.
+        shown = [drawn for drawn in text.split("\r") if wanted in drawn.casefold()][-1]
         if len(shown) > _SHOWN_CHARACTERS:
             begin = max(0, shown.casefold().find(wanted) - _SHOWN_BEFORE)
             shown = shown[begin : begin + _SHOWN_CHARACTERS]
