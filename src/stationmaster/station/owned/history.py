@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from stationmaster.errors import NotFound
 from stationmaster.model import Caller, Event, LogChunk, StepReading
 from stationmaster.station.base import Station
 from stationmaster.station.history import LogMatch
 from stationmaster.station.owned.rights import own_job
+from stationmaster.station.owned.server_paths import without_paths
 
 
 class OwnedEvents:
@@ -18,12 +20,16 @@ class OwnedEvents:
 
     def of_job(self, job_id: str, *, after_version: int = 0, limit: int | None = None) -> Sequence[Event]:
         own_job(self._caller, self._all.jobs, job_id)
-        return self._all.events.of_job(job_id, after_version=after_version, limit=limit)
+        return _without_paths(self._all.events.of_job(job_id, after_version=after_version, limit=limit))
 
     def after(self, seq: int, *, owner: str | None = None, limit: int = 500) -> Sequence[Event]:
         if owner not in (None, self._caller.user):
             raise NotFound(f"there is no user {owner}")
-        return self._all.events.after(seq, owner=self._caller.user, limit=limit)
+        return _without_paths(self._all.events.after(seq, owner=self._caller.user, limit=limit))
+
+
+def _without_paths(events: Sequence[Event]) -> Sequence[Event]:
+    return [replace(event, payload=without_paths(event.payload)) for event in events]
 
 
 class OwnedLogs:

@@ -1,4 +1,4 @@
-"""The parts of a job's document: its machines, files, costs, alerts and progress."""
+"""The parts of a job's document: its machines, costs, limits, alerts and progress."""
 
 from __future__ import annotations
 
@@ -10,22 +10,16 @@ from pydantic import Field
 from stationmaster.model import (
     Alert,
     AppliedAdvice,
-    Checkpoint,
     CostLine,
     DatasetRef,
     MachineWish,
-    Place,
     Progress,
-    Registering,
-    Registration,
     Rental,
     RentalState,
-    TrainedModel,
     Transfer,
 )
-from stationmaster.model.catalogue import BUCKET, HOME, HUB
 from stationmaster.money import MicroDollars
-from stationmaster.station.wire.document import Document, Instant, Number
+from stationmaster.station.wire.document import Document, Instant, Number, Usd
 from stationmaster.station.wire.plain import plain, unplain
 
 
@@ -174,29 +168,6 @@ class RentalDocument(Document):
         )
 
 
-class CheckpointDocument(Document):
-    """A file that the training wrote."""
-
-    attempt: int
-    path: str = Field(examples=["output/cats.safetensors"])
-    """On the machine, relative to the job's folder."""
-    kind: str = Field(examples=["checkpoint"])
-    size: int
-    step: int | None = None
-    sha256: str | None = None
-    location: str | None = None
-    """Where its copy is: a path on the server, or an address."""
-    verified_at: float | None = None
-    """When the copy was verified, in seconds since 1970; null: it is only on the machine."""
-
-    @classmethod
-    def of(cls, checkpoint: Checkpoint) -> Self:
-        return cls(**dataclasses.asdict(checkpoint))
-
-    def value(self) -> Checkpoint:
-        return Checkpoint(**dict(self))
-
-
 class CostLineDocument(Document):
     """What one machine cost."""
 
@@ -268,53 +239,52 @@ class TransferDocument(Document):
         return Transfer(**dict(self))
 
 
-class CatalogueDocument(Document):
-    """A job's model in the catalogue."""
+class ExecutionDocument(Document):
+    """Where a job runs."""
 
-    slug: str
-    places: tuple[str, ...]
-    """Its locations."""
-    registration: str = Field(examples=["NO"])
-    """`NO`, `DUE`, `STARTED` or `DONE`."""
-    note: str | None
-    """On the registration."""
-    file_name: str = ""
-    sha256: str = ""
-    size: int = 0
-    complete: bool = True
-    """Whether the training ended by itself."""
-    created_at: Instant = 0.0
-
-    @classmethod
-    def of(cls, model: TrainedModel) -> Self:
-        return cls(
-            slug=model.slug,
-            places=tuple(place.address for place in model.places),
-            registration=model.registration.state,
-            note=model.registration.note,
-            file_name=model.file_name,
-            sha256=model.sha256,
-            size=model.size,
-            complete=model.complete,
-            created_at=model.created_at,
-        )
-
-    def value(self, job_id: str, *, name: str, recipe: str, owner: str | None) -> TrainedModel:
-        return TrainedModel(
-            slug=self.slug,
-            job_id=job_id,
-            name=name,
-            recipe=recipe,
-            file_name=self.file_name,
-            sha256=self.sha256,
-            size=self.size,
-            complete=self.complete,
-            created_at=self.created_at,
-            owner=owner,
-            places=tuple(Place(kind=_kind_of(address), address=address) for address in self.places),
-            registration=Registration(state=Registering(self.registration), note=self.note),
-        )
+    provider: str
 
 
-def _kind_of(address: str) -> str:
-    return HUB if address.startswith("hf://") else BUCKET if address.startswith("s3://") else HOME
+class ProviderStateDocument(Document):
+    """The machine that a job has now."""
+
+    instanceId: str | None = None
+    sshHost: str | None = None
+    activeStep: str | None = None
+    """The step of the plan that runs."""
+
+
+class UsedDocument(Document):
+    """What a job used so far."""
+
+    rented_hours: float
+    gpu_memory_gib: float | None = None
+    """The highest memory use of the fullest GPU in the current attempt; null: not measured."""
+    gpu_gib: float | None = None
+    """The memory that this GPU has."""
+
+
+class LimitsDocument(Document):
+    """When a job is stopped, and the highest price of its machine."""
+
+    max_hours: float
+    max_spend_usd: Usd
+    max_price_per_hour_usd: Usd | None = None
+    max_seconds: float = 0.0
+    """The hours in seconds, exactly."""
+
+
+class ResumeDocument(Document):
+    """The checkpoint that a job continues from."""
+
+    path: str
+    step: int | None = None
+    state: str | None = None
+    """What the trainer reads beside it."""
+
+
+class ParkedDocument(Document):
+    """Since when and why the machine is stopped with the model on its disk."""
+
+    at: Instant
+    why: str

@@ -25,17 +25,22 @@ from stationmaster.model import (
 from stationmaster.station.jobs import JobView, Wanted
 from stationmaster.station.wire.document import Document, Instant, RequestDocument, Usd
 from stationmaster.station.wire.events import EventDocument
+from stationmaster.station.wire.job_files import CatalogueDocument, CheckpointDocument
 from stationmaster.station.wire.job_parts import (
     AlertDocument,
     AppliedAdviceDocument,
-    CatalogueDocument,
-    CheckpointDocument,
     CostLineDocument,
     DatasetDocument,
+    ExecutionDocument,
+    LimitsDocument,
     MachineWishDocument,
+    ParkedDocument,
     ProgressDocument,
+    ProviderStateDocument,
     RentalDocument,
+    ResumeDocument,
     TransferDocument,
+    UsedDocument,
 )
 from stationmaster.station.wire.plain import plain, unplain
 from stationmaster.station.wire.quote import QuoteDocument
@@ -51,57 +56,6 @@ StateName = Literal[
     "ENDED",
 ]
 """A state that can be asked for; a job of a newer version can be in another one."""
-
-
-class ExecutionDocument(Document):
-    """Where a job runs."""
-
-    provider: str
-
-
-class ProviderStateDocument(Document):
-    """The machine that a job has now."""
-
-    instanceId: str | None = None
-    sshHost: str | None = None
-    activeStep: str | None = None
-    """The step of the plan that runs."""
-
-
-class UsedDocument(Document):
-    """What a job used so far."""
-
-    rented_hours: float
-    gpu_memory_gib: float | None = None
-    """The highest memory use of the fullest GPU in the current attempt; null: not measured."""
-    gpu_gib: float | None = None
-    """The memory that this GPU has."""
-
-
-class LimitsDocument(Document):
-    """When a job is stopped, and the highest price of its machine."""
-
-    max_hours: float
-    max_spend_usd: Usd
-    max_price_per_hour_usd: Usd | None = None
-    max_seconds: float = 0.0
-    """The hours in seconds, exactly."""
-
-
-class ResumeDocument(Document):
-    """The checkpoint that a job continues from."""
-
-    path: str
-    step: int | None = None
-    state: str | None = None
-    """What the trainer reads beside it."""
-
-
-class ParkedDocument(Document):
-    """Since when and why the machine is stopped with the model on its disk."""
-
-    at: Instant
-    why: str
 
 
 class JobDocument(Document):

@@ -11,6 +11,8 @@ from stationmaster.model import RIGHTS, Caller, Desired, Request, Right, Role, S
 from stationmaster.station.base import Station
 from stationmaster.station.owned.station import station_of_caller
 from stationmaster.station.wire.jobs import JobDocument
+from stationmaster.store import events
+from stationmaster.store.writes import NewEvent
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import ACCESS, spec
 from tests.support.jobs.stored_jobs import change_row, put_trained
@@ -114,6 +116,15 @@ def test_folders_of_the_server_are_shown_to_administrators_only(world: LocalWorl
     assert (view.job.spec.dataset.source, view.job.spec.resume_from) == ("images", "a.safetensors")
     shown = of(world, OPERATOR).jobs.view("abc2")
     assert shown.checkpoints[0].location == "/srv/home/jobs/abc2/cats.safetensors"
+
+
+def test_what_happened_is_told_without_folders_of_the_server(world: LocalWorld) -> None:
+    saved = NewEvent(kind="save_ended", payload={"places": ["/srv/home/a.safetensors"], "files": ["output/a"]})
+    with world.store.database.write() as connection:
+        events.append(connection, events.rows("abc2", [saved], version=10, now=1.0))
+    (mine,) = of(world, BOB).events.of_job("abc2", after_version=9)
+    assert mine.payload == {"places": ["a.safetensors"], "files": ["output/a"]}
+    assert of(world, OPERATOR).events.of_job("abc2", after_version=9)[0].payload["places"] != ["a.safetensors"]
 
 
 def test_how_to_reach_a_machine_is_not_told(world: LocalWorld) -> None:
