@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stationmaster.model import Event, LogChunk, StepReading
-from stationmaster.station.news import Batch, NewsItem, Topic
+from stationmaster.station.news import Batch, Topic
+from stationmaster.station.owned.server_paths import without_paths
 from stationmaster.station.wire.document import Document
 from stationmaster.station.wire.events import EventDocument
 from stationmaster.station.wire.history import LogReader, ReadingDocument
@@ -56,10 +57,13 @@ class Frames:
 
     everything: bytes
     of_owner: Mapping[str, bytes] = field(default_factory=dict)  # only of the topic of all jobs
+    for_users: bytes | None = None  # of a job's topic, whose listeners may see it
 
-    def seen_by(self, owner: str | None) -> bytes:
-        """`owner` None: everything."""
-        return self.everything if owner is None else self.of_owner.get(owner, b"")
+    def seen_by(self, user: str | None) -> bytes:
+        """`user` None: an administrator."""
+        if user is None:
+            return self.everything
+        return self.of_owner.get(user, b"") if self.for_users is None else self.for_users
 
 
 class Encoder:
@@ -75,29 +79,36 @@ class Encoder:
         events = [value for value in values if isinstance(value, Event)]
         pieces = [(item.number, item.value) for item in batch.items if isinstance(item.value, LogChunk)]
         readings = [(item.number, item.value) for item in batch.items if isinstance(item.value, StepReading)]
+        versions = [event.job_version for event in events]
+        others = log_frames(pieces, self._readers.setdefault(topic, LogReader()) if pieces else LogReader())
+        others += reading_frames(readings)
+        users_events = [_for_users(event) for event in events]
         return Frames(
-            everything=event_frames(events, [event.job_version for event in events])
-            + log_frames(pieces, self._readers.setdefault(topic, LogReader()) if pieces else LogReader())
-            + reading_frames(readings)
+            everything=event_frames(events, versions) + others if events else others,
+            for_users=event_frames(users_events, versions) + others if events else others,
         )
 
     def forget(self, topic: Topic) -> None:
         self._readers.pop(topic, None)
 
 
+def _for_users(event: Event) -> Event:
+    """The event as its owner sees it in pages too."""
+    return replace(event, payload=without_paths(event.payload))
+
+
 def _events_of_all(batch: Batch) -> Frames:
     settled = batch.position.settled
     last = len(batch.items) - 1
-    encoded: list[tuple[NewsItem, bytes]] = []
+    everything: list[bytes] = []
+    by_owner: dict[str, list[bytes]] = {}
     for place, item in enumerate(batch.items):
         assert isinstance(item.value, Event), "only events have a topic for all jobs"
         number = settled if place == last else min(item.number, settled)
-        encoded.append((item, event_frames([item.value], [number])))
-    by_owner: dict[str, list[bytes]] = {}
-    for item, made in encoded:
+        everything.append(event_frames([item.value], [number]))
         if item.owner is not None:
-            by_owner.setdefault(item.owner, []).append(made)
+            by_owner.setdefault(item.owner, []).append(event_frames([_for_users(item.value)], [number]))
     return Frames(
-        everything=b"".join(made for _, made in encoded),
+        everything=b"".join(everything),
         of_owner={owner: b"".join(parts) for owner, parts in by_owner.items()},
     )

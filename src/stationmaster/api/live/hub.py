@@ -43,7 +43,7 @@ class LiveLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seat:
-    owner: str | None  # whose events it gets; None: all of the topic
+    user: str | None  # None: an administrator
 
 
 @dataclass(slots=True, eq=False)
@@ -119,8 +119,7 @@ class Hub:
             await asyncio.shield(channel.opened)
             assert channel.position is not None, "following a topic delivers its position first"
             listener.start = channel.position
-            is_filtered = topic.job_id is None and not listener.caller.sees_all
-            channel.listeners[listener] = _Seat(owner=listener.caller.user if is_filtered else None)
+            channel.listeners[listener] = _Seat(user=None if listener.caller.sees_all else listener.caller.user)
             if channel.is_over:
                 listener.finish()
             yield
@@ -171,7 +170,7 @@ class Hub:
         channel.is_over = batch.is_over
         for listener, seat in channel.listeners.items():
             if seat is not None:
-                listener.put(frames.seen_by(seat.owner))
+                listener.put(frames.seen_by(seat.user))
                 if batch.is_over:
                     listener.finish()
 

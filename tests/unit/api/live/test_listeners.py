@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from stationmaster.api.live.frames import HEARTBEAT, Encoder
 from stationmaster.api.live.listener import Closing, Listener
@@ -84,5 +85,9 @@ def test_events_of_all_jobs_are_encoded_once_for_each_who_may_see_them() -> None
 
 def test_a_job_s_topic_is_the_same_bytes_for_everybody() -> None:
     topic = Topic(TopicKind.EVENTS, "a")
-    batch = Batch(topic=topic, items=(NewsItem(number=1, value=event(1)),), position=Position(number=1))
-    assert Encoder().encode(batch).seen_by(None).startswith(b"id: 1\ndata: {")
+    told = replace(event(1), payload={"place": "/srv/station/home/jobs/a/out.bin"})
+    batch = Batch(topic=topic, items=(NewsItem(number=1, value=told),), position=Position(number=1))
+    frames = Encoder().encode(batch)
+    assert frames.seen_by(None).startswith(b"id: 1\ndata: {")
+    assert frames.seen_by("ann") is frames.seen_by("ben")
+    assert (b"/srv/station" in frames.seen_by(None), b"/srv/station" in frames.seen_by("ann")) == (True, False)
