@@ -72,8 +72,8 @@ def matches(header: str | None, etag: str) -> bool:
 def attachment(name: str) -> str:
     """The Content-Disposition of a download: any name, in characters that every header may have.
 
-    >>> attachment('a"b\\n.png')
-    "attachment; filename=\\"a_b_.png\\"; filename*=UTF-8''a%22b%0A.png"
+    >>> print(attachment('a"b\\n.png'))
+    attachment; filename="a_b_.png"; filename*=UTF-8''a%22b%0A.png
     """
     plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
     encoded = quote(name.encode("utf-8", errors="replace"), safe="")
