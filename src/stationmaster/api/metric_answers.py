@@ -50,7 +50,7 @@ class Format(StrEnum):
 FormatName = Annotated[Format, Query(description="`db` is a run's database (SQLite).")]
 TableName = Annotated[str, InPath(description="Name of the table.", max_length=200)]
 OneTable = Annotated[str | None, Query(description="Only this table.", max_length=200)]
-Limit = Annotated[int, Query(ge=1, le=10_000, description="At most so many rows.")]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="At most this many rows.")]
 After = Annotated[str | None, Query(description="`next` of the page before.", max_length=20)]
 _Place = Annotated[
     float | None,

@@ -18,7 +18,7 @@ routes = APIRouter(prefix="/api", tags=["audit"], responses=problems(401, 403, 4
 def list_audit_entries(
     visit: Reading,
     user: Annotated[ShortText | None, Query(description="Only this user; `me` is whoever asks.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000, description="At most so many entries.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="At most this many entries.")] = 100,
     after: Annotated[int | None, Query(ge=0, le=2**62, description="`next` of the page before.")] = None,
 ) -> Page[AuditEntryDocument]:
     whose = None if user is None else visit.user_named(user)

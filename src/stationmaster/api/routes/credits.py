@@ -25,7 +25,7 @@ from stationmaster.station.wire.document import Page, ShortText
 
 routes = APIRouter(prefix="/api", tags=["credits"], responses=problems(400, 401, 403, 404, 422))
 
-Limit = Annotated[int, Query(ge=1, le=1000, description="At most so many items.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="At most this many items.")]
 
 
 @routes.get("/credits", operation_id="get_credit_settings", summary="Whether credits are on, and their unit")

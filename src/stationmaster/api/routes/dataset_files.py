@@ -42,7 +42,7 @@ def list_uploaded_files(
     visit: Reading,
     upload: UploadId,
     after: Annotated[str | None, Query(description="`next` of the page before.", max_length=1000)] = None,
-    limit: Annotated[int, Query(ge=1, le=1000, description="At most so many files.")] = 200,
+    limit: Annotated[int, Query(ge=1, le=1000, description="At most this many files.")] = 200,
 ) -> Page[UploadedFileDocument]:
     files = visit.station.dataset_uploads.files(upload)
     left = [file for file in files if after is None or file.path > after]

@@ -47,7 +47,7 @@ def list_dataset_uploads(
     visit: Reading,
     user: _Owner = None,
     after: Annotated[str | None, Query(description="`next` of the page before.", max_length=200)] = None,
-    limit: Annotated[int, Query(ge=1, le=200, description="At most so many uploads.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="At most this many uploads.")] = 50,
 ) -> Page[UploadDocument]:
     found = visit.station.dataset_uploads.listed(user or visit.caller.user, after=after, limit=limit)
     following = found[-1].id if len(found) == limit else None

@@ -26,7 +26,7 @@ def get_inbox(
     visit: Reading,
     user: UserName,
     with_read: Annotated[bool, Query(description="Also those that were read.")] = False,
-    limit: Annotated[int, Query(ge=1, le=500, description="At most so many messages.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=500, description="At most this many messages.")] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**62, description="Only those before the one with this id.")] = None,
 ) -> InboxDocument:
     inbox, user = visit.station.notifications, visit.user_named(user)
