@@ -26,7 +26,7 @@ def opener(request: pytest.FixtureRequest, folder: Path) -> OpenWorld:
     kind = STATIONS[request.param]
     if "postgresql" not in request.param:
         return lambda **environ: kind(folder, **environ)
-    url = request.getfixturevalue("postgres_server").new_database()
+    url = request.getfixturevalue("postgres_server").new_store()
     return lambda **environ: kind(folder, STATIONMASTER_DATABASE_URL=url, **environ)
 
 

@@ -30,7 +30,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = 12
+EXAMPLES = 6
 EXISTING = {"job": ANNS_JOB, "user": "ann", "recipe": "tiny-lora@1", "table": "StepMetric"}
 
 _NOTHING = cast(Any, None)

@@ -47,8 +47,7 @@ def training(dataset: str, **fields: Any) -> dict[str, Any]:
 
 def post(people: PeopledWorld, who: str, path: str, body: Any, **headers: str) -> httpx.Response:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    with people.client(who) as client:
-        return client.post(path, content=content, headers={"Content-Type": "application/json", **headers})
+    return people.client(who).post(path, content=content, headers={"Content-Type": "application/json", **headers})
 
 
 def count_jobs(people: PeopledWorld) -> int:
@@ -94,9 +93,9 @@ def test_a_proposal_is_submitted_once_and_only_by_its_owner(people: PeopledWorld
     assert proposed.status_code == 201
     proposal = proposed.json()
     address = f"/api/proposals/{proposal['id']}"
-    with people.client("bob") as bob:
-        answers = [bob.get(address), bob.post(f"{address}/submit"), bob.delete(address)]
-        forged = bob.get("/api/proposals/0123456789abcdef")
+    bob = people.client("bob")
+    answers = [bob.get(address), bob.post(f"{address}/submit"), bob.delete(address)]
+    forged = bob.get("/api/proposals/0123456789abcdef")
     assert [each.status_code for each in answers] == [404] * 3
     texts = {each.text.replace(proposal["id"], "ID") for each in answers}
     assert texts == {forged.text.replace("0123456789abcdef", "ID")}
@@ -210,15 +209,15 @@ def test_a_retry_is_proposed_with_its_terms(people: PeopledWorld) -> None:
 
 
 def test_estimates_and_offers_are_of_the_providers_that_a_user_may_choose(people: PeopledWorld) -> None:
-    with people.client("ann") as ann:
-        assert ann.post("/api/estimates", json={"recipe": "tiny-lora@1"}).json()["provider"] == "loopback"
-        assert ann.post("/api/estimates", json={"recipe": "tiny-lora@1", "provider": "vastai"}).status_code == 403
-        asked = {"recipe": "tiny-lora@1"}
-        assert ann.get("/api/offers", params=asked).json()["offers"][0]["provider"] == "loopback"
-        assert ann.get("/api/offers", params={**asked, "provider": "vastai"}).status_code == 403
-        assert ann.get("/api/offers", params={**asked, "account": "work"}).status_code == 403
-        for hours in ("nan", "inf", "0", "-1", "x"):
-            assert ann.get("/api/offers", params={**asked, "hours": hours}).status_code in (400, 422)
+    ann = people.client("ann")
+    assert ann.post("/api/estimates", json={"recipe": "tiny-lora@1"}).json()["provider"] == "loopback"
+    assert ann.post("/api/estimates", json={"recipe": "tiny-lora@1", "provider": "vastai"}).status_code == 403
+    asked = {"recipe": "tiny-lora@1"}
+    assert ann.get("/api/offers", params=asked).json()["offers"][0]["provider"] == "loopback"
+    assert ann.get("/api/offers", params={**asked, "provider": "vastai"}).status_code == 403
+    assert ann.get("/api/offers", params={**asked, "account": "work"}).status_code == 403
+    for hours in ("nan", "inf", "0", "-1", "x"):
+        assert ann.get("/api/offers", params={**asked, "hours": hours}).status_code in (400, 422)
 
 
 @contextmanager
@@ -244,7 +243,8 @@ def listening() -> Iterator[tuple[str, list[bytes]]]:
 
 
 def test_no_field_of_a_request_makes_the_server_connect_to_an_address(people: PeopledWorld, uploads: Uploads) -> None:
-    with listening() as (address, heard), people.client("ann") as ann:
+    ann = people.client("ann")
+    with listening() as (address, heard):
         bodies: list[dict[str, Any]] = []
         for url in (f"http://{address}/x", address, f"//{address}/x", f"http://user@{address}/x"):
             bodies += [training(url), training(uploads.ann, execution={"provider": url})]

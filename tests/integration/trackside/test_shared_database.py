@@ -25,7 +25,7 @@ def sample(number: int) -> Sample:
 
 
 class Trainer(threading.Thread):
-    """Writes to its own table of the same file, again and again, and waits a tenth of a second at most."""
+    """Writes to its own table of the same file, again and again, and waits a second at most."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Trainer(threading.Thread):
         self.refused = 0
 
     def run(self) -> None:
-        connection = sqlite3.connect(self._path, timeout=0.1, isolation_level=None)
+        connection = sqlite3.connect(self._path, timeout=1.0, isolation_level=None)
         connection.execute("CREATE TABLE IF NOT EXISTS Job (id INTEGER PRIMARY KEY, status TEXT)")
         while not self.is_over.wait(0.002):
             try:

@@ -42,6 +42,7 @@ def contained_machine(podman: Podman, folder: Path, *limits: str) -> Iterator[Ss
         process = subprocess.Popen(
             [*command, *mounts, f"--volume={folder}:{folder}", _IMAGE, *sshd_command(folder)],
             env={**os.environ, **podman.environment},
+            cwd=folder,  # where the container's monitor leaves a file `oom` when the kernel kills something
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

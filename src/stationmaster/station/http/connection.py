@@ -31,8 +31,11 @@ class Connection:
         headers = {"User-Agent": f"stationmaster/{__version__}", "Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
+        has_tls = not self.url.startswith("http://")  # without it, loading certificates would only take time
         try:
-            self.client = httpx.Client(base_url=self.url, headers=headers, timeout=_SECONDS, transport=transport)
+            self.client = httpx.Client(
+                base_url=self.url, headers=headers, timeout=_SECONDS, transport=transport, verify=has_tls
+            )
             self.client.base_url.host.encode()  # decodes it, which may fail as well
         except (httpx.InvalidURL, UnicodeError):
             raise ConfigInvalid("server: the host name in the address is not valid", hint="check --server") from None
