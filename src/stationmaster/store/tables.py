@@ -165,6 +165,7 @@ readings = sa.Table(
     Column("learning_rate", Double),
     Column("steps_per_second", Double),
     Index("readings_of_job", "job_id", "step"),
+    Index("readings_in_order", "job_id", "seq"),
 )
 
 # Measured values by column, compressed; see `stationmaster.series`. `seq` is the order in which the rows arrived.

@@ -93,5 +93,9 @@ def upgrade() -> None:
     metadata.create_all(connection, checkfirst=True)
     if "role" not in {column["name"] for column in sa.inspect(connection).get_columns("users")}:
         op.add_column("users", Column("role", Text, nullable=False, server_default="user"))
-    if "jobs_of_owner" not in {index["name"] for index in sa.inspect(connection).get_indexes("jobs")}:
-        op.create_index("jobs_of_owner", "jobs", ["owner", "created_at"])
+    for name, table, columns in (
+        ("jobs_of_owner", "jobs", ["owner", "created_at"]),
+        ("readings_in_order", "readings", ["job_id", "seq"]),
+    ):
+        if name not in {index["name"] for index in sa.inspect(connection).get_indexes(table)}:
+            op.create_index(name, table, columns)
