@@ -7,8 +7,8 @@ import re
 import time
 from importlib import import_module
 from pkgutil import iter_modules
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as sre  # type: ignore[attr-defined]
+from re import _constants as codes
+from re import _parser as sre
 from typing import Any
 
 import pytest
