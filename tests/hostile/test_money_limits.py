@@ -228,6 +228,7 @@ def test_a_larger_limit_than_that_is_explained_where_it_is_shown(home: Home, pic
     assert plan["limits"] == {
         "max_price_per_hour_usd": most,
         "max_hours": 4.0,
+        "max_seconds": 14_400.0,
         "max_spend_usd": 0.5,
         "max_spend_note": why,
     }
