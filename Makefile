@@ -6,7 +6,7 @@ export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
 # Keep compiled files (git ignores them): without them, each of the thousand processes of a test run compiles again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs lock clean test-trainers test-integrations
+.PHONY: help setup page dev demo test test-slow check bench chaos corpus contract-live docs lock clean test-trainers test-integrations
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -21,13 +21,24 @@ test: setup  ## run all tests and checks
 	@$(BIN)/pytest --collect-only -qq >/dev/null & $(MAKE) --no-print-directory check && wait
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -q
 
-check: .stamps/dev  ## check types, lint and import contracts
+page: .stamps/dev  ## build the page from web/
+	@$(BIN)/python web/build.py
+
+dev: page  ## develop the page: hot reload at http://localhost:5173, data from STATIONMASTER_SERVER (http://127.0.0.1:8080)
+	@$(BIN)/python web/npm.py run dev
+
+check: .stamps/dev web-check  ## check types, lint and import contracts
 	$(BIN)/ruff check -q .
 	$(BIN)/ruff format -q --check .
 	$(BIN)/mypy
 	@for folder in $$(dirname src/stationmaster/recipes/builtin/*/*.py | sort -u); do \
 		(cd $$folder && $(CURDIR)/$(BIN)/mypy --strict --ignore-missing-imports *.py) || exit 1; done
 	$(BIN)/lint-imports --no-cache >.stamps/layers || { cat .stamps/layers; exit 1; }
+
+# The page's types are made from the API's own description, so that a renamed field is an error here.
+web-check: page
+	@$(BIN)/python -m scripts.write_openapi web/openapi.json
+	@for script in types check test; do $(BIN)/python web/npm.py run -s $$script >.stamps/web || { cat .stamps/web; exit 1; }; done
 
 test-slow: setup  ## run the slow tests
 	$(BIN)/pytest -q -m slow --slow
@@ -72,7 +83,7 @@ lock: .stamps/venv  ## pin the packages of pyproject.toml, with hashes; UPGRADE=
 		$(if $(UPGRADE),--upgrade) $$(test $$extra = dev || echo -c locks/dev.txt) -o locks/$$extra.txt || exit 1; done
 
 clean:           ## remove everything that make created
-	rm -rf .venv .stamps .home .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf web/node_modules web/openapi.json web/src/api/schema.ts src/stationmaster/api/page .venv .stamps .home .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .stamps/venv:
 	@mkdir -p .stamps

@@ -55,6 +55,7 @@ def _own_disk() -> bool:
 
 
 CAPABILITIES: dict[str, Capability] = {
+    "chromium": Capability(lambda: Path("/usr/bin/chromium").exists(), "install chromium"),
     "own disk": Capability(_own_disk, "run as root on Linux, where file systems may be mounted"),
     "sshd": Capability(_sshd, "install openssh-server"),
     "rsync": Capability(lambda: shutil.which("rsync") is not None, "install rsync"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fastapi import APIRouter, FastAPI
-from fastapi.staticfiles import StaticFiles
 
 from stationmaster import __version__
 from stationmaster.api.description import DescribedApp
 from stationmaster.api.gate.chain import ANSWERS, add_gate
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.live.hub import Hub, LiveLimits
+from stationmaster.api.page_files import PageFiles
 from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
     analyses,
@@ -40,7 +40,6 @@ from stationmaster.api.routes import (
     uploads,
     users,
 )
-from stationmaster.api.routes.pages import STATIC
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.station.base import Station
 from stationmaster.station.doorkeeper import Doorkeeper
@@ -104,6 +103,7 @@ def build_app(service: Service) -> FastAPI:
     app.state.doorkeeper = service.doorkeeper
     app.state.is_https = service.gate.is_https
     app.state.live = None if service.news is None else Hub(service.news, service.live_limits)
+    app.state.page = PageFiles()
     app.state.takes_uploads = service.tickets is not None
     add_problem_handlers(app)
     app.include_router(health.routes)
@@ -113,6 +113,5 @@ def build_app(service: Service) -> FastAPI:
         app.include_router(uploads.upload_routes(service.tickets))
     app.include_router(session.routes)
     app.include_router(pages.routes)
-    app.mount("/static", StaticFiles(directory=STATIC))
     add_gate(app, service.gate, service.doorkeeper)
     return app

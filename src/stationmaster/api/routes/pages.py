@@ -1,22 +1,37 @@
-"""The pages that a browser opens; what they show comes from the API."""
+"""The page that a browser opens; what it shows comes from the API."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from fastapi import APIRouter, Request, Response
+from starlette.convertors import StringConvertor, register_url_convertor
 
-from fastapi import APIRouter
-from fastapi.responses import FileResponse
+from stationmaster.api.page_files import PageFiles
+from stationmaster.errors import NotFound
 
-STATIC = Path(__file__).parent.parent / "static"
+
+class _PagePath(StringConvertor):
+    """Every address that no other route has: it must not take the place of a 404 or 405 of the API."""
+
+    regex = r"(?!api/|api$|healthz$|readyz$).*"
+
+
+register_url_convertor("page", _PagePath())
 
 routes = APIRouter(include_in_schema=False)
 
 
-@routes.get("/")
-def show_start() -> FileResponse:
-    return FileResponse(STATIC / "index.html")
-
-
-@routes.get("/sign-in")
-def show_sign_in() -> FileResponse:
-    return FileResponse(STATIC / "sign-in.html")
+@routes.get("/{path:page}")
+def show_page(request: Request, path: str) -> Response:
+    files: PageFiles = request.app.state.page
+    file = files.file(path)
+    if file is not None:
+        return file.response(request)
+    if path.startswith("assets/"):
+        raise NotFound(f"there is no file {path[:200]}", hint="reload the page: it may be of an older version")
+    start = files.start()
+    if start is None:
+        raise NotFound(
+            "this installation has no page: it was built without it",
+            hint="install Stationmaster again with access to the npm registry; in a checkout, run `make page`",
+        )
+    return start

@@ -1,0 +1,85 @@
+"""A person with a browser: real Chromium on the page, which must say nothing in its console."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.support.capabilities import require
+
+CHROMIUM = Path("/usr/bin/chromium")
+_AXE = Path(__file__).parents[3] / "web/node_modules/axe-core/axe.min.js"
+_WAIT_MS = 30_000
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Chromium without a window. Skips the test where it is missing."""
+    require("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu"]
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visitor:
+    """One person's browser window. `complaints` is what the console said that a person would call an error."""
+
+    def __init__(self, context: BrowserContext, url: str) -> None:
+        context.set_default_timeout(_WAIT_MS)
+        self.context = context
+        self.url = url
+        self.page: Page = context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", self._hear)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def sign_in(self, code: str) -> None:
+        """With the code of a one-time link, or a token."""
+        self.page.goto(f"{self.url}/sign-in#{code}")
+        self.page.wait_for_url(f"{self.url}/")
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.url}{path}")
+
+    def accessibility_problems(self) -> list[str]:
+        """What axe finds on the page as it is now, of the rules of WCAG 2 A and AA."""
+        self.page.evaluate(_AXE.read_text())
+        found: dict[str, Any] = json.loads(
+            self.page.evaluate(
+                """async () => JSON.stringify(await axe.run(document, {
+                    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"]
+                }))"""
+            )
+        )
+        return [
+            f"{rule['impact']}: {rule['help']}: {node['html'][:200]}"
+            for rule in found["violations"]
+            for node in rule["nodes"]
+        ]
+
+
+@contextmanager
+def visiting(browser: Browser, url: str, **about: Any) -> Iterator[Visitor]:
+    """A visitor with a fresh profile; `about` goes to the browser: `color_scheme`, `viewport`."""
+    about.setdefault("viewport", {"width": 1280, "height": 800})
+    context = browser.new_context(**about)
+    try:
+        visitor = Visitor(context, url)
+        yield visitor
+        assert visitor.complaints == []
+    finally:
+        context.close()

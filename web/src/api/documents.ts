@@ -1,0 +1,21 @@
+/** The documents of the API under short names. `schema.ts` is made from the API's own description by `make page`. */
+import type { components } from "~/api/schema";
+
+type Schemas = components["schemas"];
+
+export type Analysis = Schemas["AnalysisDocument"];
+export type Artifact = Schemas["ArtifactDocument"];
+export type Checkpoint = Schemas["CheckpointDocument"];
+export type Comparison = Schemas["ComparisonDocument"];
+export type Job = Schemas["JobDocument"];
+export type JobEvent = Schemas["EventDocument"];
+export type Machine = Schemas["MachineDocument"];
+export type Message = Schemas["NoteDocument"];
+export type Model = Schemas["ModelDocument"];
+export type Reading = Schemas["ReadingDocument"];
+export type Recommendation = Schemas["RecommendationDocument"];
+export type Server = Schemas["ServerDocument"];
+export type Session = Schemas["SessionDocument"];
+
+/** A measured number as it comes over the wire: JSON has no word for what is not finite. */
+export type Measured = number | "NaN" | "Infinity" | "-Infinity" | null | undefined;

@@ -1,0 +1,25 @@
+/** What several views ask for. A query's key begins with its noun; `["job", id, …]` is refreshed by that job's events. */
+import { queryOptions } from "@tanstack/react-query";
+import { answer, api } from "~/api/client";
+
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: () => answer(api.GET("/api/session")),
+  staleTime: Number.POSITIVE_INFINITY,
+  retry: false,
+});
+
+export const jobQuery = (job: string) =>
+  queryOptions({
+    queryKey: ["job", job],
+    queryFn: () =>
+      answer(api.GET("/api/jobs/{job}", { params: { path: { job }, query: { log: false, watch: true } } })),
+    refetchInterval: (query) => (query.state.data?.state === "ENDED" ? false : 2_000),
+  });
+
+export const jobsQuery = (query: { ended?: boolean; limit?: number } = {}) =>
+  queryOptions({
+    queryKey: ["jobs", query],
+    queryFn: () => answer(api.GET("/api/jobs", { params: { query } })),
+    refetchInterval: 5_000,
+  });

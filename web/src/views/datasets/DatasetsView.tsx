@@ -1,0 +1,3 @@
+export function DatasetsView() {
+  return <h1>Datasets</h1>;
+}

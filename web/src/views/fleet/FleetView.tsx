@@ -1,0 +1,3 @@
+export function FleetView() {
+  return <h1>Trainings</h1>;
+}

@@ -1,0 +1,3 @@
+export function InboxView() {
+  return <h1>Inbox</h1>;
+}

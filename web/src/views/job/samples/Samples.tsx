@@ -1,0 +1,5 @@
+import type { Job } from "~/api/documents";
+
+export function Samples({ job }: { readonly job: Job }) {
+  return <p>{job.name}</p>;
+}

@@ -1,0 +1,3 @@
+export function MachinesView() {
+  return <h1>Machines</h1>;
+}

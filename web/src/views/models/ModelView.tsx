@@ -1,0 +1,3 @@
+export function ModelView() {
+  return <h1>Model</h1>;
+}

@@ -1,0 +1,3 @@
+export function ModelsView() {
+  return <h1>Models</h1>;
+}

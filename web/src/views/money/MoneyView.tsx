@@ -1,0 +1,3 @@
+export function MoneyView() {
+  return <h1>Money</h1>;
+}

@@ -1,0 +1,3 @@
+export function NewTrainingView() {
+  return <h1>New training</h1>;
+}

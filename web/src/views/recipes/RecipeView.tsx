@@ -1,0 +1,3 @@
+export function RecipeView() {
+  return <h1>Recipe</h1>;
+}
