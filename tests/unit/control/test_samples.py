@@ -11,7 +11,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.publishing.samples import captions_of, choose_samples, sample_names, spread
+from stationmaster.control.publishing.samples import (
+    SamplePrompt,
+    captions_of,
+    choose_samples,
+    prompts_of_samples,
+    sample_names,
+    spread,
+)
 from stationmaster.model import Checkpoint, Job
 from tests.support.jobs.spine_values import job, spec
 
@@ -49,6 +56,21 @@ def test_sd_scripts_samples_have_the_prompt_s_number_before_the_time_and_the_see
     files = [replace(sample(500, number), path=name) for number, name in enumerate(names)]
     chosen = choose_samples(trained(parameters={"sample_prompts": "a\nb\nc"}), files)
     assert [one.text for one in chosen] == ["ohwx, a", "ohwx, b", "ohwx, c"]
+
+
+def test_the_same_prompt_has_the_same_number_at_every_step() -> None:
+    files = [sample(step, number) for step in (0, 1000) for number in range(2)]
+    job = trained(parameters={"sample_prompts": "a cat\n\na dog"})
+    found = prompts_of_samples(job, [*files, sample(5, 3, kind="checkpoint")])
+    cat, dog = SamplePrompt(number=0, text=f"{job.spec.trigger}, a cat"), SamplePrompt(number=1, text=None)
+    assert [found[1, one.path] for one in files] == [cat, replace(dog, text=f"{job.spec.trigger}, a dog")] * 2
+
+
+def test_samples_without_a_number_count_in_their_order_and_have_no_prompt_that_nobody_gave() -> None:
+    files = [replace(sample(5, 0), path=f"output/{name}.png", step=None) for name in ("b", "a")]
+    found = prompts_of_samples(trained(), files)
+    assert found[1, "output/a.png"] == SamplePrompt(number=0, text=None)
+    assert found[1, "output/b.png"] == SamplePrompt(number=1, text=None)
 
 
 def test_samples_of_one_name_in_two_folders_are_told_apart_in_the_repository() -> None:

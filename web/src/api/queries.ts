@@ -23,3 +23,10 @@ export const jobsQuery = (query: { ended?: boolean; limit?: number } = {}) =>
     queryFn: () => answer(api.GET("/api/jobs", { params: { query } })),
     refetchInterval: 5_000,
   });
+
+export const artifactsQuery = (job: string) =>
+  queryOptions({
+    queryKey: ["job", job, "artifacts"],
+    queryFn: () => answer(api.GET("/api/jobs/{job}/artifacts", { params: { path: { job }, query: { exact: true } } })),
+    select: (page) => page.items,
+  });

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tarfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -29,6 +30,27 @@ class ChosenSample:
     size: int
     sha256: str
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplePrompt:
+    """What a sample was made from: the prompt's number, from 0, and its text if the trainer was given one."""
+
+    number: int
+    text: str | None
+
+
+def prompts_of_samples(job: Job, files: Iterable[Checkpoint]) -> dict[tuple[int, str], SamplePrompt]:
+    """The prompt of each sample, by its attempt and path. Files without a number in their name count in their order."""
+    given = _given_prompts(job)
+    found: dict[tuple[int, str], SamplePrompt] = {}
+    seen: Counter[tuple[int, int | None]] = Counter()
+    for one in sorted((one for one in files if one.kind == OutputKind.SAMPLE), key=lambda one: one.path):
+        number = _number_of(one.path, seen[one.attempt, one.step])
+        seen[one.attempt, one.step] += 1
+        text = given[number % len(given)] if given else None
+        found[one.attempt, one.path] = SamplePrompt(number=number, text=text)
+    return found
 
 
 def choose_samples(job: Job, files: Iterable[Checkpoint]) -> tuple[ChosenSample, ...]:
@@ -105,18 +127,24 @@ def with_trigger(text: str, trigger: str | None) -> str:
 
 def _prompts(job: Job) -> list[str]:
     """The prompts given to the trainer, else captions of its dataset."""
+    return _given_prompts(job) or captions_of(Path(job.spec.dataset.archive), trigger=job.spec.trigger)
+
+
+def _given_prompts(job: Job) -> list[str]:
     asked = job.spec.parameters.get("sample_prompts")
-    if isinstance(asked, str) and asked.strip():
-        return [with_trigger(line, job.spec.trigger) for line in asked.splitlines() if line.strip()]
-    return captions_of(Path(job.spec.dataset.archive), trigger=job.spec.trigger)
+    lines = asked.splitlines() if isinstance(asked, str) else []
+    return [with_trigger(line, job.spec.trigger) for line in lines if line.strip()]
 
 
 def _text_of(path: str, at: int, prompts: Sequence[str], job: Job) -> str:
-    found = _NUMBER.search(path)
-    number = int(found[1]) if found else at
     if prompts:
-        return prompts[number % len(prompts)]
+        return prompts[_number_of(path, at) % len(prompts)]
     return job.spec.trigger or job.spec.name
+
+
+def _number_of(path: str, at: int) -> int:
+    found = _NUMBER.search(path)
+    return int(found[1]) if found else at
 
 
 def _is_caption(member: tarfile.TarInfo) -> bool:

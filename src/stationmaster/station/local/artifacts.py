@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path, PurePosixPath
 
+from stationmaster.control.publishing.samples import SamplePrompt, prompts_of_samples
 from stationmaster.datasets.sources.reference import BucketReference, parse_reference
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
 from stationmaster.delivery.bucket import open_other_bucket
@@ -28,9 +29,12 @@ class LocalArtifacts:
         self._store = installation.store
 
     def listed(self, job_id: str) -> Sequence[Artifact]:
-        self._store.jobs.get(job_id)  # raises NotFound
+        job = self._store.jobs.get(job_id)
         files = self._store.checkpoints.of_job(job_id)
-        return [_artifact(one, self._settings) for one in files if is_for_people(one)]
+        prompts = prompts_of_samples(job, files)
+        return [
+            _artifact(one, self._settings, prompts.get((one.attempt, one.path))) for one in files if is_for_people(one)
+        ]
 
     def file(self, job_id: str, path: str, *, attempt: int | None = None) -> StoredFile:
         return self._open(job_id, self._find(job_id, path, attempt))
@@ -89,7 +93,7 @@ class LocalArtifacts:
         return local_file(Path(file.location), name=name, size=file.size, sha256=file.sha256)
 
 
-def _artifact(file: Checkpoint, settings: Settings) -> Artifact:
+def _artifact(file: Checkpoint, settings: Settings, prompt: SamplePrompt | None) -> Artifact:
     return Artifact(
         attempt=file.attempt,
         path=file.path,
@@ -99,6 +103,8 @@ def _artifact(file: Checkpoint, settings: Settings) -> Artifact:
         sha256=file.sha256,
         verified=file.verified_at is not None,
         is_available=is_available(file, settings),
+        prompt_number=None if prompt is None else prompt.number,
+        prompt=None if prompt is None else prompt.text,
     )
 
 

@@ -29,6 +29,10 @@ class ArtifactDocument(Document):
     """Whether it can be downloaded from this server."""
     is_image: bool
     """Whether it has a thumbnail."""
+    prompt_number: int | None = None
+    """Of a sample, from 0: samples of one prompt have the same number."""
+    prompt: str | None = None
+    """What a sample was made from; null where the trainer was given no prompt."""
 
     @classmethod
     def of(cls, artifact: Artifact) -> Self:
@@ -42,6 +46,8 @@ class ArtifactDocument(Document):
             verified=artifact.verified,
             is_available=artifact.is_available,
             is_image=artifact.is_image,
+            prompt_number=artifact.prompt_number,
+            prompt=artifact.prompt,
         )
 
     def value(self) -> Artifact:
@@ -54,4 +60,6 @@ class ArtifactDocument(Document):
             sha256=self.sha256,
             verified=self.verified,
             is_available=self.is_available,
+            prompt_number=self.prompt_number,
+            prompt=self.prompt,
         )
