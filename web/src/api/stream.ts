@@ -1,4 +1,5 @@
 /** A live stream of the API. It reconnects by itself, and closes while nobody looks: a browser has six connections. */
+import { connection } from "~/api/connection";
 import { problemOf } from "~/api/problem";
 
 const HIDDEN_MS = 20_000;
@@ -23,6 +24,11 @@ export function openStream<T>(path: string, listener: StreamListener<T>, after: 
   let isClosed = false;
 
   function open(): void {
+    if (connection.get().isSignedOut) {
+      // Refusals count as failed sign-ins, and too many of them would keep somebody from signing in again.
+      timer = window.setTimeout(open, FIRST_WAIT_MS);
+      return;
+    }
     const url = new URL(path, window.location.origin);
     // EventSource sends no header of its own on its first request: where to begin is a parameter.
     if (last !== null) url.searchParams.set("after", last);

@@ -1,34 +1,23 @@
 /** What is on every page: the name, the way to the views, whether data is live, and who is signed in. */
 import { useQueryClient } from "@tanstack/react-query";
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { Link, Outlet } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect } from "react";
 import { useConnection } from "~/api/connection";
 import { followEvents } from "~/api/live";
+import { Bell } from "~/frame/bell/Bell";
 import { ConnectionMark, LostBanner } from "~/frame/ConnectionMark";
+import { Shortcuts } from "~/frame/Shortcuts";
 import { UserMenu } from "~/frame/UserMenu";
+import { VIEWS } from "~/frame/views";
 import styles from "./Frame.module.css";
 
-const VIEWS = [
-  { to: "/", label: "Trainings" },
-  { to: "/machines", label: "Machines" },
-  { to: "/models", label: "Models" },
-  { to: "/datasets", label: "Datasets" },
-  { to: "/recipes", label: "Recipes" },
-  { to: "/money", label: "Money" },
-  { to: "/settings", label: "Settings" },
-] as const;
+const SessionEnded = lazy(() => import("~/frame/SessionEnded"));
 
 export function Frame() {
   const queries = useQueryClient();
-  const navigate = useNavigate();
   const { isSignedOut } = useConnection();
 
-  useEffect(() => followEvents(queries), [queries]);
-  useEffect(() => {
-    if (!isSignedOut) return;
-    queries.clear();
-    void navigate({ to: "/sign-in", search: { next: window.location.pathname + window.location.search } });
-  }, [isSignedOut, navigate, queries]);
+  useEffect(() => (isSignedOut ? undefined : followEvents(queries)), [isSignedOut, queries]);
 
   return (
     <>
@@ -40,8 +29,10 @@ export function Frame() {
           <Link to="/" className={styles.name}>
             Stationmaster
           </Link>
+          <Shortcuts />
           <div className={styles.right}>
             <ConnectionMark />
+            <Bell />
             <UserMenu />
           </div>
         </div>
@@ -57,6 +48,7 @@ export function Frame() {
       <main id="view" className={styles.view} tabIndex={-1}>
         <Outlet />
       </main>
+      <Suspense fallback={null}>{isSignedOut ? <SessionEnded /> : null}</Suspense>
     </>
   );
 }

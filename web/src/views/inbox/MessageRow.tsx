@@ -1,0 +1,49 @@
+import { Link } from "@tanstack/react-router";
+import type { Message } from "~/api/documents";
+import { Button } from "~/design/Button";
+import { Badge } from "~/design/StateMark";
+import { When } from "~/design/When";
+import { kindOf } from "./kinds";
+import styles from "./MessageRow.module.css";
+
+interface Props {
+  readonly message: Message;
+  readonly isUnread: boolean;
+  /** Only the first line, for the list below the bell. */
+  readonly short?: boolean;
+  readonly onOpen?: () => void;
+  readonly onRead?: () => void;
+}
+
+/** One message: what it is about, what it says, when, and the way to its training. */
+export function MessageRow({ message, isUnread, short = false, onOpen, onRead }: Props) {
+  const kind = kindOf(message);
+  const [first, ...rest] = message.text.split("\n");
+  return (
+    <li className={styles.row} data-unread={isUnread || undefined}>
+      <span className={styles.dot}>{isUnread ? <span className="visually-hidden">Unread:</span> : null}</span>
+      <div className={styles.body}>
+        <p className={styles.about}>
+          <Badge tone={kind.tone}>{kind.word}</Badge>
+          <span className="quiet">
+            <When at={new Date(message.at * 1000).toISOString()} />
+          </span>
+        </p>
+        <p className={styles.first}>{first}</p>
+        {!short && rest.length > 0 ? <p className={styles.rest}>{rest.join("\n").trim()}</p> : null}
+        <div className={styles.actions}>
+          {message.job_id ? (
+            <Link to="/jobs/$job" params={{ job: message.job_id }} onClick={onOpen}>
+              Open the training
+            </Link>
+          ) : null}
+          {isUnread && onRead ? (
+            <Button kind="quiet" onClick={onRead}>
+              Read up to here
+            </Button>
+          ) : null}
+        </div>
+      </div>
+    </li>
+  );
+}
