@@ -7,15 +7,21 @@ export type Analysis = Schemas["AnalysisDocument"];
 export type Artifact = Schemas["ArtifactDocument"];
 export type Checkpoint = Schemas["CheckpointDocument"];
 export type Comparison = Schemas["ComparisonDocument"];
+export type ComparedJob = Schemas["ComparedJobDocument"];
+export type Evidence = Schemas["EvidenceDocument"];
 export type Job = Schemas["JobDocument"];
 export type JobEvent = Schemas["EventDocument"];
+export type LogError = Schemas["LogErrorDocument"];
 export type Machine = Schemas["MachineDocument"];
 export type Message = Schemas["NoteDocument"];
 export type Model = Schemas["ModelDocument"];
 export type Reading = Schemas["ReadingDocument"];
 export type Recommendation = Schemas["RecommendationDocument"];
 export type Server = Schemas["ServerDocument"];
+export type Series = Schemas["SeriesDocument"];
 export type Session = Schemas["SessionDocument"];
+export type Terms = Schemas["TermsDocument"];
+export type TimelinePoint = Schemas["TimelinePointDocument"];
 
 /** A measured number as it comes over the wire: JSON has no word for what is not finite. */
 export type Measured = number | "NaN" | "Infinity" | "-Infinity" | null | undefined;

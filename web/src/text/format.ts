@@ -83,6 +83,19 @@ export function memoryOf(used: number | null | undefined, total: number | null |
   return `${used.toFixed(1)} / ${total.toFixed(1)} GB (${percent((used / total) * 100)})`;
 }
 
+/** `119 GB / 120 GB (99 %)`, `9.4 GB / 12 GB (78 %)`. */
+export function peakOf(used: number | null | undefined, total: number | null | undefined): string {
+  if (used === null || used === undefined) return UNKNOWN;
+  if (total === null || total === undefined || total <= 0) return gigabytes(used);
+  return `${gigabytes(used)} / ${gigabytes(total)} (${percent((used / total) * 100)})`;
+}
+
+/** `119 GB`, `9.4 GB`: whole from 20 GB on. */
+export function gigabytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  return `${value >= 20 ? value.toFixed(0) : Number(value.toFixed(value >= 1 ? 1 : 2))} GB`;
+}
+
 /** `just now`, `3 min ago`, `in 2 h`. */
 export function relative(at: number, now: number): string {
   const seconds = Math.round((now - at) / 1000);
@@ -101,6 +114,12 @@ export function clock(at: number, now: number = Date.now()): string {
 /** `17 November 2026, 14:02:31 UTC+1`, for tooltips. */
 export function exactly(at: number): string {
   return new Date(at).toLocaleString([], { dateStyle: "long", timeStyle: "long" });
+}
+
+/** ISO 8601 of seconds since 1970; null for a time that no calendar has, which a strange machine may send. */
+export function isoTime(seconds: number | null | undefined): string | null {
+  const at = new Date((seconds ?? Number.NaN) * 1000);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
 }
 
 /** `1 job`, `3 jobs`. */
