@@ -1,9 +1,16 @@
 /** The values of a chart as a table, for those who read rather than look, and for copying. */
 import type { Axis, ChartSeries, Range } from "~/charts/series";
-import { aligned } from "~/charts/series";
+import { aligned, elapsedText } from "~/charts/series";
 import { Dialog } from "~/design/Dialog";
 import { count, counted, exactly, UNKNOWN } from "~/text/format";
 import styles from "./LineChart.module.css";
+
+const HEADINGS: Record<Axis, string> = { step: "Step", time: "Time", elapsed: "Elapsed" };
+const placeOf: Record<Axis, (x: number) => string> = {
+  step: count,
+  time: (x) => exactly(x * 1000),
+  elapsed: elapsedText,
+};
 
 interface Props {
   readonly title: string;
@@ -37,7 +44,7 @@ export function DataDialog({ title, axis, series, range, format, download, onClo
         <table>
           <thead>
             <tr>
-              <th scope="col">{axis === "step" ? "Step" : "Time"}</th>
+              <th scope="col">{HEADINGS[axis]}</th>
               {series.map((one) => (
                 <th scope="col" key={one.key}>
                   {one.label}
@@ -48,7 +55,7 @@ export function DataDialog({ title, axis, series, range, format, download, onClo
           <tbody>
             {shown.map((place) => (
               <tr key={place}>
-                <th scope="row">{axis === "step" ? count(x[place]) : exactly((x[place] ?? 0) * 1000)}</th>
+                <th scope="row">{placeOf[axis](x[place] ?? 0)}</th>
                 {columns.map((column, number) => (
                   <td key={series[number]?.key}>{cell(column[place], format)}</td>
                 ))}

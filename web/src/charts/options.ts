@@ -5,11 +5,15 @@ import { type Colours, seriesColour } from "~/charts/colours";
 import { drawGround, drawMarks } from "~/charts/marks";
 import type { Live } from "~/charts/Plot";
 import { isSmoothed } from "~/charts/plotData";
-import { extentOf } from "~/charts/series";
+import { type Axis, elapsedText, extentOf } from "~/charts/series";
 import { count } from "~/text/format";
 
 const STEPS = [1, 2, 5].flatMap((digit) => Array.from({ length: 12 }, (_, power) => digit * 10 ** power));
 STEPS.sort((a, b) => a - b);
+/** Between the marks of an axis of elapsed time. */
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].concat(
+  [1, 2, 3, 6, 12, 24, 48, 96, 240].map((hours) => hours * 3600),
+);
 
 export function optionsOf(live: RefObject<Live>, colours: Colours, width: number): uPlot.Options {
   const { series, span = 0, log = false, axis, height } = live.current;
@@ -97,14 +101,15 @@ function xAxis(live: RefObject<Live>, colours: Colours): uPlot.Axis {
     grid: { show: false },
     ticks: { stroke: colours.line, size: 4, width: 1 },
     border: { show: true, stroke: colours.line, width: 1 },
-    ...(live.current.axis === "step"
-      ? { incrs: STEPS, values: (_plot: uPlot, splits: number[]) => splits.map((at) => count(at)) }
-      : {
-          values: (_plot: uPlot, splits: number[], _axis: number, _space: number, increment: number) =>
-            splits.map((at) => timeText(at, increment)),
-        }),
+    ...PLACES[live.current.axis],
   };
 }
+
+const PLACES: Record<Axis, Partial<uPlot.Axis>> = {
+  step: { incrs: STEPS, values: (_plot, splits) => splits.map((at) => count(at)) },
+  elapsed: { incrs: SECONDS, values: (_plot, splits) => splits.map(elapsedText) },
+  time: { values: (_plot, splits, _axis, _space, increment) => splits.map((at) => timeText(at, increment)) },
+};
 
 function yAxis(live: RefObject<Live>, colours: Colours): uPlot.Axis {
   return {

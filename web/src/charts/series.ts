@@ -2,7 +2,8 @@
 import type { Measured } from "~/api/documents";
 import { count } from "~/text/format";
 
-export type Axis = "step" | "time";
+/** `elapsed`: seconds since a run began, so that runs of different days lie over each other. */
+export type Axis = "step" | "time" | "elapsed";
 
 /** Part of an axis: steps, or seconds since 1970. */
 export interface Range {
@@ -65,5 +66,14 @@ export function drawable(value: Measured): number | null {
 /** A place on the x axis in words. */
 export function placeText(axis: Axis, x: number): string {
   if (axis === "step") return `step ${count(Math.round(x))}`;
+  if (axis === "elapsed") return `after ${elapsedText(x)}`;
   return new Date(x * 1000).toLocaleTimeString([], { hour12: false });
+}
+
+/** `0:05`, `1:30`, `2:05:00`: hours, minutes and seconds since a run began. */
+export function elapsedText(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  const two = (value: number) => String(value).padStart(2, "0");
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 }

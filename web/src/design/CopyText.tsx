@@ -14,7 +14,7 @@ export function CopyText({ text, what }: { readonly text: string; readonly what:
     <span className={styles.copy}>
       <code>{text}</code>
       <Button kind="quiet" className={styles.button} aria-label={`Copy the ${what}`} onClick={() => void copy()}>
-        <span aria-hidden>⧉</span>
+        Copy
       </Button>
     </span>
   );

@@ -10,7 +10,7 @@ const HEALTH: Record<string, Look> = {
 const SEVERITY: Record<string, Look> = {
   critical: { tone: "bad", mark: "✕", word: "Critical" },
   warning: { tone: "attention", mark: "▲", word: "Warning" },
-  info: { tone: "running", mark: "ⓘ", word: "Info" },
+  info: { tone: "running", mark: "●", word: "Info" },
 };
 
 /** Of a job or an analysis; null: it was not analysed. */

@@ -1,11 +1,11 @@
 /** Values of settings as people write them. */
-import { count, figure, UNKNOWN } from "~/text/format";
+import { figure, UNKNOWN } from "~/text/format";
 
-/** `2`, `0.0001`, `on`, `512, 768`; a dash where there is none. */
+/** `2`, `20000`, `1.0e-4`, `on`, `512, 768`; a dash where there is none. */
 export function settingValue(value: unknown): string {
   if (value === null || value === undefined) return UNKNOWN;
   if (typeof value === "boolean") return value ? "on" : "off";
-  if (typeof value === "number") return Number.isInteger(value) ? count(value) : figure(value);
+  if (typeof value === "number") return Number.isInteger(value) ? String(value) : figure(value);
   if (Array.isArray(value)) return value.map(settingValue).join(", ");
   if (typeof value === "object") return JSON.stringify(value);
   return value === "" ? "“”" : String(value);

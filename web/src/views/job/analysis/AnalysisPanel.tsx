@@ -48,7 +48,9 @@ export function AnalysisPanel({ job }: { readonly job: Job }) {
           </>
         ) : null}
       </div>
-      {problem ? <ProblemNote problem={problem} onRetry={stored.isError ? () => void stored.refetch() : undefined} /> : null}
+      {problem ? (
+        <ProblemNote problem={problem} onRetry={stored.isError ? () => void stored.refetch() : undefined} />
+      ) : null}
       <Older job={job} analysis={stored.data} onAnalyse={mayTrain ? analyse : undefined} />
       {wantsOffers && offers.data ? (
         <p className={styles.notice}>

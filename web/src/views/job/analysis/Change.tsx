@@ -7,12 +7,7 @@ export function Change({ recommendation }: { readonly recommendation: Recommenda
   const { lever, current_value, recommended_value } = recommendation;
   if (recommended_value === null || recommended_value === undefined) return null;
   return (
-    <Difference
-      name={settingName(lever)}
-      before={current_value}
-      after={recommended_value}
-      unit={settingUnit(lever)}
-    />
+    <Difference name={settingName(lever)} before={current_value} after={recommended_value} unit={settingUnit(lever)} />
   );
 }
 

@@ -53,7 +53,8 @@ function Text({ choice }: { readonly choice: Choice }) {
   const look = severityLook(severity);
   const unit = settingUnit(lever);
   const value = recommended_value === null || recommended_value === undefined ? null : settingValue(recommended_value);
-  const before = current_value === null || current_value === undefined ? "" : `${settingValue(current_value)}${unit} → `;
+  const before =
+    current_value === null || current_value === undefined ? "" : `${settingValue(current_value)}${unit} → `;
   return (
     <span>
       <span className={styles[look.tone]}>

@@ -1,4 +1,4 @@
-import type { Analysis, Job } from "~/api/documents";
+import type { Analysis, Job, LogError } from "~/api/documents";
 import { Badge } from "~/design/StateMark";
 import { When } from "~/design/When";
 import { count, counted, duration, peakOf, UNKNOWN } from "~/text/format";
@@ -41,7 +41,9 @@ export function SummaryCard({ analysis, job }: { readonly analysis: Analysis; re
       <div>
         <dt>Errors in the log</dt>
         <dd className={styles.number}>{count(times)}</dd>
-        <dd className="quiet">{log_errors.length === 0 ? "none found" : errorKinds(errors.length, log_errors.length)}</dd>
+        <dd className="quiet">
+          {log_errors.length === 0 ? "none found" : errorWords(errors, log_errors.length - errors.length)}
+        </dd>
       </div>
     </dl>
   );
@@ -56,8 +58,9 @@ function completion({ summary }: Analysis, job: Job): string {
   return `${word}, ${steps} steps`;
 }
 
-function errorKinds(errors: number, all: number): string {
-  const warnings = all - errors;
-  const parts = [errors > 0 ? counted(errors, "problem") : "", warnings > 0 ? counted(warnings, "warning") : ""];
-  return parts.filter(Boolean).join(", ");
+/** `killed`, `out of memory, 2 warnings`. */
+function errorWords(errors: readonly LogError[], warnings: number): string {
+  const kinds = [...new Set(errors.map((error) => error.kind.replaceAll("_", " ")))].filter((kind) => kind !== "other");
+  const parts = [...kinds.slice(0, 2), warnings > 0 ? counted(warnings, "warning") : ""].filter(Boolean);
+  return parts.join(", ") || "listed below";
 }
