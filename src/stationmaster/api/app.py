@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 
@@ -11,7 +12,7 @@ from stationmaster.api.description import DescribedApp
 from stationmaster.api.gate.chain import ANSWERS, add_gate
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.live.hub import Hub, LiveLimits
-from stationmaster.api.page_files import PageFiles
+from stationmaster.api.page_files import FOLDER, PageFiles
 from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
     analyses,
@@ -85,6 +86,7 @@ class Service:
     tickets: UploadTickets | None = None  # without them there are no routes for uploads by machines
     news: News | None = None  # without them there are no live streams
     live_limits: LiveLimits | None = None
+    page: Path = FOLDER  # the built page
 
 
 def build_app(service: Service) -> FastAPI:
@@ -103,7 +105,7 @@ def build_app(service: Service) -> FastAPI:
     app.state.doorkeeper = service.doorkeeper
     app.state.is_https = service.gate.is_https
     app.state.live = None if service.news is None else Hub(service.news, service.live_limits)
-    app.state.page = PageFiles()
+    app.state.page = PageFiles(service.page)
     app.state.takes_uploads = service.tickets is not None
     add_problem_handlers(app)
     app.include_router(health.routes)

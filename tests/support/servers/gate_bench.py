@@ -11,6 +11,7 @@ import httpx
 
 from stationmaster.api.app import Service
 from stationmaster.api.gate.policy import GatePolicy
+from stationmaster.api.page_files import FOLDER
 from stationmaster.api.protocol import ConnectionLimits
 from stationmaster.config import load_settings
 from stationmaster.model import Right
@@ -39,10 +40,10 @@ class GateBench:
 
 @contextmanager
 def gate_bench(
-    home: Path, *, gate: GatePolicy | None = None, limits: ConnectionLimits | None = None
+    home: Path, *, gate: GatePolicy | None = None, limits: ConnectionLimits | None = None, page: Path = FOLDER
 ) -> Iterator[GateBench]:
     station = LocalStation(load_settings({"STATIONMASTER_HOME": str(home)}, folder=home), {})
-    service = Service(station=station, doorkeeper=LocalDoorkeeper(station.store))
+    service = Service(station=station, doorkeeper=LocalDoorkeeper(station.store), page=page)
     try:
         with serving(service, gate=gate, limits=limits) as url:
             yield GateBench(

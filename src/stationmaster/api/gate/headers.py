@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stationmaster.api.gate.hosts import API
 from stationmaster.api.gate.policy import GatePolicy
 
 EVERYWHERE: Mapping[str, str] = {
@@ -45,7 +46,7 @@ class SecurityHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        added = self._of_the_api if scope["path"].startswith("/api/") else self._of_pages
+        added = self._of_the_api if scope["path"].startswith(API) else self._of_pages
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

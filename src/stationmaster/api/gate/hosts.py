@@ -19,6 +19,8 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 """For load balancers, which ask by addresses of their own; the answers tell nothing."""
+API = "/api/"
+"""What begins so may need a caller and is counted; everything else is the page, the same for everybody."""
 _PORTS = {"http": 80, "https": 443}
 
 

@@ -1,4 +1,7 @@
-"""A limit on requests per minute: for each token or signed-in user, else for each address."""
+"""A limit on requests per minute: for each token or signed-in user, else for each address.
+
+Files of the page are not counted: a view loads many, and they come from memory.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stationmaster.api.gate.buckets import Buckets
 from stationmaster.api.gate.callers import address_of, caller_of
-from stationmaster.api.gate.hosts import HEALTH_PATHS
+from stationmaster.api.gate.hosts import API
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import problem_response
 from stationmaster.errors import TooManyRequests
@@ -19,7 +22,7 @@ class RateLimit:
         self._buckets = Buckets(self._per_minute) if self._per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._buckets is not None and scope["type"] == "http" and scope["path"] not in HEALTH_PATHS:
+        if self._buckets is not None and scope["type"] == "http" and scope["path"].startswith(API):
             wait = self._buckets.take(_key(scope))
             if wait > 0:
                 refused = TooManyRequests(

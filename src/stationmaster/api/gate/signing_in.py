@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stationmaster.api.gate.buckets import Buckets
 from stationmaster.api.gate.callers import address_of, remember
-from stationmaster.api.gate.hosts import SAFE_METHODS
+from stationmaster.api.gate.hosts import API, SAFE_METHODS
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import problem_response
 from stationmaster.errors import Forbidden, NotSignedIn, StationmasterError, TooManyRequests
@@ -66,7 +66,7 @@ class SigningIn:
             remember(scope, "caller", self._everyone)
         elif kind.lower() == "bearer" and token.strip():
             await self._by_token(scope, token.strip())
-        elif (secret := _cookie(headers)) is not None:
+        elif scope["path"].startswith(API) and (secret := _cookie(headers)) is not None:  # the page is for everybody
             await self._by_cookie(scope, secret, headers.get(CSRF_HEADER, ""))
 
     async def _by_token(self, scope: Scope, token: str) -> None:

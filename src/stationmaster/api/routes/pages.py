@@ -10,9 +10,12 @@ from stationmaster.errors import NotFound
 
 
 class _PagePath(StringConvertor):
-    """Every address that no other route has: it must not take the place of a 404 or 405 of the API."""
+    """Every address that no other route has: it must not take the place of a 404 or 405 of the API.
 
-    regex = r"(?!api/|api$|healthz$|readyz$).*"
+    Not `//other.site`, which a browser reads as the address of another site, and no control characters.
+    """
+
+    regex = r"(?!api/|api$|healthz$|readyz$|[/\\])[^\x00-\x1f\x7f]*"
 
 
 register_url_convertor("page", _PagePath())
@@ -20,8 +23,9 @@ register_url_convertor("page", _PagePath())
 routes = APIRouter(include_in_schema=False)
 
 
-@routes.get("/{path:page}")
-def show_page(request: Request, path: str) -> Response:
+@routes.api_route("/{path:page}", methods=["GET", "HEAD"])
+async def show_page(request: Request, path: str) -> Response:
+    """Answers from memory, so it needs no thread."""
     files: PageFiles = request.app.state.page
     file = files.file(path)
     if file is not None:
