@@ -12,6 +12,7 @@ help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
 demo: .stamps/demo  ## run a real, small training on this computer
+	@$(BIN)/python web/build.py
 	@$(BIN)/stationmaster demo
 
 setup: .stamps/dev .stamps/system  ## install everything for development
@@ -22,7 +23,7 @@ test: setup  ## run all tests and checks
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -q
 
 page: .stamps/dev  ## build the page from web/
-	@$(BIN)/python web/build.py
+	@$(BIN)/python web/build.py --with-tools
 
 dev: page  ## develop the page: hot reload at http://localhost:5173, data from STATIONMASTER_SERVER (http://127.0.0.1:8080)
 	@$(BIN)/python web/npm.py run dev
@@ -83,7 +84,7 @@ lock: .stamps/venv  ## pin the packages of pyproject.toml, with hashes; UPGRADE=
 		$(if $(UPGRADE),--upgrade) $$(test $$extra = dev || echo -c locks/dev.txt) -o locks/$$extra.txt || exit 1; done
 
 clean:           ## remove everything that make created
-	rm -rf web/node_modules web/openapi.json web/src/api/schema.ts src/stationmaster/api/page .venv .stamps .home .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf web/node_modules web/openapi.json web/src/api/schema.ts src/stationmaster/api/page src/stationmaster/api/.page-* .venv .stamps .home .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .stamps/venv:
 	@mkdir -p .stamps

