@@ -44,7 +44,18 @@ def build(sources: Path, **environ: str) -> subprocess.CompletedProcess[str]:
 
 def wheel(sources: Path, folder: Path, **environ: str) -> set[str]:
     """The names in the wheel that pip builds."""
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, sources]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(folder),
+        str(sources),
+    ]
     subprocess.run(command, env={**os.environ, **environ}, check=True, capture_output=True)
     (built,) = folder.glob("*.whl")
     with zipfile.ZipFile(built) as opened:
