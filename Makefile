@@ -6,7 +6,7 @@ export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
 # Keep compiled files (git ignores them): without them, each of the thousand processes of a test run compiles again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup page dev demo test test-slow check bench chaos corpus contract-live docs lock clean test-trainers test-integrations
+.PHONY: help setup page dev demo test test-slow check bench chaos corpus contract-live docs screenshots lock clean test-trainers test-integrations
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -75,6 +75,9 @@ contract-live: setup  ## run the contract suites against real services, with you
 
 docs: .stamps/dev  ## generate the reference pages from the code
 	$(BIN)/python -m scripts.make_reference
+
+screenshots: setup page  ## write the pictures of docs/images, with real Chromium
+	$(BIN)/python -m scripts.make_screenshots
 
 lock: .stamps/venv  ## pin the packages of pyproject.toml, with hashes; UPGRADE=1 takes the newest versions
 	@$(PIP) 'uv>=0.8'

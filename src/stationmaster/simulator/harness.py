@@ -14,20 +14,21 @@ from typing import Any
 
 import structlog
 
+from stationmaster.simulator.clock import Clock
 from stationmaster.simulator.cloud import Pace
 from stationmaster.simulator.main import run
 from stationmaster.simulator.server import Simulator, SimulatorSettings
 
 
 @contextlib.contextmanager
-def simulator_thread(settings: SimulatorSettings) -> Iterator[str]:
+def simulator_thread(settings: SimulatorSettings, *, clock: Clock | None = None) -> Iterator[str]:
     """The URL of a simulator that runs in a thread until the block ends."""
     ready = threading.Event()
     state: dict[str, Any] = {}
 
     async def serve() -> None:
         stop = asyncio.Event()
-        async with Simulator(settings) as simulator:
+        async with Simulator(settings, clock=clock) as simulator:
             state.update(url=simulator.url, stop=stop, loop=asyncio.get_running_loop())
             ready.set()
             await stop.wait()
