@@ -5,19 +5,32 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
 from stationmaster.cli.times import time_text
+from stationmaster.errors import UserError
 from stationmaster.money import format_dollars
-from stationmaster.station.costs import PaidLine, Shares
+from stationmaster.station.costs import (
+    SECONDS_OF,
+    USUAL_PARTS,
+    CostsOverTime,
+    PaidLine,
+    Part,
+    Shares,
+    SplitBy,
+    period_until,
+)
 
 EXPORTED = (
     "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",
     "stalled_micros", "idle_micros", "source",
 )  # fmt: skip
+
+_BAR = 40
 
 
 def costs(
@@ -25,20 +38,35 @@ def costs(
     job: Annotated[
         str | None, typer.Option("--job", help="Only the costs of this job.", callback=named("job", "jobs --all"))
     ] = None,
+    over_time: Annotated[
+        Part | None, typer.Option("--over-time", help="Show what all machines cost in each hour or day.")
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option("--since", help="With --over-time: when the first hour or day begins (default: 48 h, 30 days)."),
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; amounts are whole micro-dollars.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List what machines cost, as estimated or as billed.
 
     Each line is split into training, stalled and idle time. A line whose source is the provider is final and never
-    changes.
+    changes. With --over-time, machines that still run count until now.
 
     Examples:
 
       stationmaster costs --job cats
 
       stationmaster costs --csv > costs.csv
+
+      stationmaster costs --over-time day --since 2026-11-01
+
+      stationmaster costs --over-time hour --json
     """
+    if over_time is not None:
+        return _over_time(context, over_time, since, as_json=as_json, unusable=job is not None or as_csv)
+    if since is not None:
+        raise UserError("--since has an effect only with --over-time", hint="add --over-time day")
     with station_of(context, wake=False) as station:
         lines = station.costs.lines(station.jobs.find(job).id if job else None)
         now = station.now()
@@ -51,6 +79,42 @@ def costs(
         return None
     _show(lines, now=now)
     return None
+
+
+def _over_time(context: typer.Context, part: Part, since: datetime | None, *, as_json: bool, unusable: bool) -> None:
+    if unusable:
+        raise UserError("--over-time cannot be used with --job or --csv", hint="leave them out")
+    with station_of(context, wake=False) as station:
+        now = station.now()
+        start = _beginning(now, part) if since is None else since.timestamp()
+        found = station.costs.over_time(period_until(now, part, start=start), split_by=SplitBy.PROVIDER)
+    if as_json or options_of(context).as_json:
+        from stationmaster.station.wire.costs import CostsOverTimeDocument
+
+        return print_json(CostsOverTimeDocument.of(found).model_dump(mode="json"))
+    _show_over_time(found, part)
+    return None
+
+
+def _beginning(now: float, part: Part) -> float:
+    """Where the usual number of hours or days begins, at a whole one of this computer's time zone."""
+    today = datetime.fromtimestamp(now).replace(minute=0, second=0, microsecond=0)
+    whole = today.replace(hour=0) if part is Part.DAY else today
+    return whole.timestamp() - (USUAL_PARTS[part] - 1) * SECONDS_OF[part]
+
+
+def _show_over_time(found: CostsOverTime, part: Part) -> None:
+    if not found.total:
+        typer.echo("no costs in this time")
+        return
+    most = max(found.amounts)
+    typer.echo(f"{part.value.upper():<13} {'COST':>9}")
+    spent = [place for place, amount in enumerate(found.amounts) if amount]
+    for place in range(spent[0], spent[-1] + 1):
+        began, amount = found.period.start + place * found.period.seconds, found.amounts[place]
+        when = datetime.fromtimestamp(began).strftime("%d %b" if part is Part.DAY else "%d %b %H:%M")
+        typer.echo(f"{when:<13} {format_dollars(amount, 4):>9}  {'#' * round(_BAR * amount / most)}".rstrip())
+    typer.echo(f"{'total':<13} {format_dollars(found.total, 4):>9}")
 
 
 def _json(paid: PaidLine) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.notifications import Notifications
 from stationmaster.station.offers import Offers
+from stationmaster.station.overview import Overviews
 from stationmaster.station.proposals import Proposals
 from stationmaster.station.recipes import Recipes
 from stationmaster.station.tokens import Tokens
@@ -36,6 +37,8 @@ class Station(Protocol):
     def proposals(self) -> Proposals: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def overview(self) -> Overviews: ...
     @property
     def events(self) -> Events: ...
     @property

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from stationmaster.control.billing.breakdown import Shares
+from stationmaster.control.billing.over_time import Period
+from stationmaster.errors import UserError
 from stationmaster.model import CostLine
+from stationmaster.money import MicroDollars
 from stationmaster.station.cursor import cursor_behind
 
-__all__ = ["Costs", "PaidLine", "Shares"]
+__all__ = ["Costs", "CostsOverTime", "PaidLine", "Part", "Period", "Shares", "SplitBy", "period_until"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +24,62 @@ class PaidLine:
 
     line: CostLine
     shares: Shares
+
+
+class Part(StrEnum):
+    """How long each part of time is."""
+
+    HOUR = "hour"
+    DAY = "day"
+
+
+class SplitBy(StrEnum):
+    """What the cost of each part is split by."""
+
+    PROVIDER = "provider"
+    JOB = "job"
+
+
+SECONDS_OF = {Part.HOUR: 3600.0, Part.DAY: 86_400.0}
+USUAL_PARTS = {Part.HOUR: 48, Part.DAY: 30}
+MOST_PARTS = 1000
+_LATEST = 32_503_680_000.0  # the year 3000; a later one may be none that a computer can name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostsOverTime:
+    """What machines cost in each part of a period; those that still run are counted until now."""
+
+    period: Period
+    amounts: tuple[MicroDollars, ...]
+    split: tuple[Mapping[str, MicroDollars], ...]  # by name, for each part; empty without a split
+
+    @property
+    def total(self) -> MicroDollars:
+        return MicroDollars(sum(self.amounts))
+
+
+def period_until(end: float, part: Part, *, start: float | None = None) -> Period:
+    """Whole parts of time that cover everything from `start` to `end`; without a start, as many as one usually wants.
+
+    Without a start the parts are whole hours or days of UTC. Raises UserError for more than MOST_PARTS.
+
+    >>> period_until(7300.0, Part.HOUR, start=3600.0)
+    Period(start=3600.0, seconds=3600.0, count=2)
+    """
+    seconds = SECONDS_OF[part]
+    if start is None:
+        start = (end // seconds + 1 - USUAL_PARTS[part]) * seconds
+    count = math.ceil((end - start) / seconds)
+    if start < 0 or end > _LATEST:
+        raise UserError("there are no costs at that time", hint="choose a time between 1970 and 2999")
+    if count > MOST_PARTS:
+        raise UserError(
+            f"from then on there are {count} {part}s; at most {MOST_PARTS} can be shown", hint="choose a later start"
+        )
+    if count < 1:
+        raise UserError("the period ends before it starts", hint="choose an earlier start")
+    return Period(start=start, seconds=seconds, count=count)
 
 
 def cost_cursor(paid: PaidLine) -> str:
@@ -39,3 +100,6 @@ class Costs(Protocol):
 
         `after` and `limit` are for pages of a list that is not of one job. Raises UserError for an unknown cursor.
         """
+
+    def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:
+        """What machines cost in each part of the period, of one user's jobs if given. Removed jobs count too."""

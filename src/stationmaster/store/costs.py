@@ -76,6 +76,30 @@ class Costs:
         with self._database.read() as connection:
             return MicroDollars(int(connection.execute(query).scalar_one()))
 
+    def closed_total(self, *, owner: str | None = None) -> MicroDollars:
+        """What all machines cost that no longer do, those of removed jobs included."""
+        query = sa.select(sa.func.coalesce(sa.func.sum(cost_lines.c.amount), 0)).where(
+            cost_lines.c.ended_at.is_not(None)
+        )
+        if owner is not None:
+            query = query.where(cost_lines.c.job_id.in_(ids_of_owner(owner)))
+        with self._database.read() as connection:
+            return MicroDollars(int(connection.execute(query).scalar_one()))
+
+    def between(self, start: float, end: float, *, owner: str | None = None) -> list[tuple[CostLine, str | None]]:
+        """Lines that cost something between two times, open ones included, with the provider of their machine."""
+        line = cost_lines.c
+        query = (
+            sa.select(cost_lines, rentals.c.provider)
+            .join(rentals, rentals.c.label == line.rental_label, isouter=True)
+            .where(line.started_at < end, sa.or_(line.ended_at.is_(None), line.ended_at >= start))
+            .order_by(line.started_at, line.rental_label, line.kind)
+        )
+        if owner is not None:
+            query = query.where(line.job_id.in_(ids_of_owner(owner)))
+        with self._database.read() as connection:
+            return [(cost_line_from_row(row), row["provider"]) for row in connection.execute(query).mappings()]
+
     def reconcile(self, lines: Iterable[CostLine]) -> None:
         """Replace estimates by the provider's own figures, all of a rental's lines in one transaction."""
         with self._database.write() as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +14,27 @@ from stationmaster.store.bulk import append_rows
 from stationmaster.store.codec import known_fields, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import readings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossQuestion:
+    """The losses of an attempt behind `after_seq`, in parts of `width` steps."""
+
+    job_id: str
+    attempt: int
+    after_seq: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossRange:
+    """The lowest and the highest loss of one part, and the sequence number of its last reading."""
+
+    job_id: str
+    part: int
+    low: float
+    high: float
+    last_seq: int
 
 
 class Readings:
@@ -49,6 +71,35 @@ class Readings:
         with self._database.read() as connection:
             return [known_fields(StepReading, dict(row)) for row in connection.execute(_SAMPLED, values).mappings()]
 
+    def loss_ranges(self, questions: Sequence[LossQuestion]) -> list[LossRange]:
+        """The answers for several jobs in one query. A loss that is not a number counts in no range."""
+        asked = sa.values(
+            sa.column("job_id", sa.Text),
+            sa.column("attempt", sa.Integer),
+            sa.column("after_seq", sa.BigInteger),
+            sa.column("width", sa.BigInteger),
+            name="asked",
+        ).data([(one.job_id, one.attempt, one.after_seq, one.width) for one in questions])
+        one = asked.cte("asked")
+        part = (readings.c.step // one.c.width).label("part")
+        query = (
+            sa.select(
+                readings.c.job_id,
+                part,
+                sa.func.min(readings.c.loss).label("low"),
+                sa.func.max(readings.c.loss).label("high"),
+                sa.func.max(readings.c.seq).label("last_seq"),
+            )
+            .join_from(one, readings, sa.and_(readings.c.job_id == one.c.job_id, readings.c.seq > one.c.after_seq))
+            .where(readings.c.attempt == one.c.attempt, readings.c.loss < _LARGEST)
+            .group_by(readings.c.job_id, part)
+            .order_by(readings.c.job_id, part)
+        )
+        with self._database.read() as connection:
+            return [LossRange(**row) for row in connection.execute(query).mappings()]
+
+
+_LARGEST = 1e300  # to PostgreSQL, NaN is greater than every number
 
 _NUMBERED = (
     sa.select(

@@ -194,6 +194,7 @@ def test_costs_are_exported_line_by_line_and_those_of_removed_jobs_stay(tmp_path
         store.leases.settle(lease, Write(job=over, due_in=None, costs=(paid,)))
     assert terminal.json("costs", "--job", "job")[0]["idle_micros"] == 10_000
     assert "$0.01 in total" in terminal.said("costs")
+    assert terminal.said("costs", "--over-time", "hour") == "no costs in this time\n"
     terminal.said("jobs", "rm", "job", "--yes")
     (row,) = csv.DictReader(io.StringIO(terminal.said("costs", "--csv")))
     assert (row["amount_micros"], row["source"], row["ended_at"]) == (
@@ -202,3 +203,30 @@ def test_costs_are_exported_line_by_line_and_those_of_removed_jobs_stay(tmp_path
         "1970-01-01T00:18:20.000+00:00",
     )
     assert row["job"].startswith("job~")
+
+
+def test_costs_are_shown_over_time(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "home")
+    terminal.said("costs")
+    with closing(Store(Database(f"sqlite:///{terminal.home / 'stationmaster.db'}"))) as store:
+        now = store.now()
+        for place, hours in enumerate((50, 3)):
+            began = now - hours * 3600
+            store.costs.put_without_lease(
+                CostLine(
+                    rental_label=f"sm-{place}",
+                    job_id="job",
+                    kind="gpu",
+                    rate_per_hour=MicroDollars(360_000),
+                    started_at=began,
+                    ended_at=began + 1800,
+                    amount=MicroDollars(180_000),
+                    source="provider",
+                )
+            )
+    assert terminal.said("costs", "--over-time", "day").splitlines()[-1].split() == ["total", "$0.3600"]
+    by_hour = terminal.json("costs", "--over-time", "hour")
+    assert (by_hour["part_seconds"], len(by_hour["parts"])) == (3600.0, 48)
+    assert sum(part["amount_usd"] for part in by_hour["parts"]) == pytest.approx(0.18)
+    assert "--over-time" in str(terminal.refused("costs", "--since", "2026-11-01"))
+    assert "at most 1000" in str(terminal.refused("costs", "--over-time", "hour", "--since", "2020-01-01"))

@@ -99,6 +99,11 @@ def test_a_loss_that_is_no_number_is_still_json(client: httpx.Client) -> None:
         ("/api/compare?jobs=done&jobs=tom", 400),
         ("/api/compare", 422),
         ("/api/costs?after=nonsense", 400),
+        ("/api/costs/over-time?part=hour&start=1970-01-01T00:00:00Z", 400),
+        ("/api/costs/over-time?end=0001-01-01T00:00:00", 400),
+        ("/api/costs/over-time?part=year", 422),
+        ("/api/overview?ended_limit=501", 422),
+        ("/api/overview?today_from=now", 422),
         ("/api/jobs/nobody/costs", 404),
     ],
 )
@@ -126,6 +131,13 @@ def test_a_job_is_stopped_cancelled_and_removed(client: httpx.Client, served: Ht
     removed = client.delete("/api/jobs/gone")
     assert (removed.status_code, removed.content) == (204, b"")
     assert client.get("/api/jobs/gone").status_code == 404
+
+
+def test_an_overview_that_has_not_changed_is_not_sent_again(client: httpx.Client) -> None:
+    first = client.get("/api/overview", params={"today_from": "2020-01-01T00:00:00+01:00"})
+    assert {row["id"] for row in first.json()["rows"]} >= {"done"}
+    again = client.get(first.request.url, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
 
 
 def test_costs_come_in_pages(client: httpx.Client) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stationmaster.station.costs import PaidLine
+from stationmaster.station.costs import SECONDS_OF, CostsOverTime, PaidLine, Period, SplitBy
 from stationmaster.station.http.connection import Connection
 from stationmaster.station.http.jobs import path_of_job
-from stationmaster.station.wire.costs import PaidLineDocument
+from stationmaster.station.wire.costs import CostsOverTimeDocument, PaidLineDocument
+from stationmaster.station.wire.document import instant
 
 _PAGE = 500
 
@@ -31,3 +32,16 @@ class HttpCosts:
                 "/api/costs", PaidLineDocument, most=limit, owner=owner, after=after, limit=min(limit or _PAGE, _PAGE)
             )
         return [line.value() for line in found]
+
+    def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:
+        part = next(part for part, seconds in SECONDS_OF.items() if seconds == period.seconds)
+        found = self._connection.get(
+            "/api/costs/over-time",
+            CostsOverTimeDocument,
+            part=part.value,
+            start=instant(period.start),
+            end=instant(period.end),
+            split_by=None if split_by is None else split_by.value,
+            owner=owner,
+        )
+        return found.value()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
     from stationmaster.station.http.offers import HttpOffers
+    from stationmaster.station.http.overview import HttpOverviews
     from stationmaster.station.http.proposals import HttpProposals
     from stationmaster.station.http.recipes import HttpRecipes
     from stationmaster.station.http.tokens import HttpTokens
@@ -53,6 +54,12 @@ class HttpStation:
         from stationmaster.station.http.jobs import HttpJobs
 
         return HttpJobs(self.connection)
+
+    @cached_property
+    def overview(self) -> HttpOverviews:
+        from stationmaster.station.http.overview import HttpOverviews
+
+        return HttpOverviews(self.connection)
 
     @cached_property
     def events(self) -> HttpEvents:

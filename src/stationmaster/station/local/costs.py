@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stationmaster.control.billing.breakdown import shares_of
+from stationmaster.control.billing.over_time import Period, spread
 from stationmaster.model import Event
-from stationmaster.station.costs import PaidLine
+from stationmaster.money import ZERO, MicroDollars
+from stationmaster.station.costs import CostsOverTime, PaidLine, SplitBy
 from stationmaster.station.cursor import place_of
 from stationmaster.station.local.installation import Installation
 from stationmaster.store.costs import KINDS_OF_PAID_TIME
@@ -37,6 +39,18 @@ class LocalCosts:
         now = self._store.now()
         events = self._paid_time(sorted({line.job_id for line in lines}))
         return [PaidLine(line=line, shares=shares_of(line, events[line.job_id], now=now)) for line in lines]
+
+    def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:
+        now = self._store.now()
+        amounts = [ZERO] * period.count
+        split: list[dict[str, MicroDollars]] = [{} for _ in range(period.count if split_by else 0)]
+        for line, provider in self._store.costs.between(period.start, period.end, owner=owner):
+            name = line.job_id if split_by is SplitBy.JOB else provider or "unknown"
+            for part, amount in spread(line, period, now=now):
+                amounts[part] = MicroDollars(amounts[part] + amount)
+                if split:
+                    split[part][name] = MicroDollars(split[part].get(name, ZERO) + amount)
+        return CostsOverTime(period=period, amounts=tuple(amounts), split=tuple(split))
 
     def _paid_time(self, job_ids: Sequence[str]) -> dict[str, list[Event]]:
         found: dict[str, list[Event]] = {}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from stationmaster.station.local.monitoring import LocalMonitoring
     from stationmaster.station.local.notifications import LocalNotifications
     from stationmaster.station.local.offers import LocalOffers
+    from stationmaster.station.local.overview import LocalOverviews
     from stationmaster.station.local.processes import LocalProcesses
     from stationmaster.station.local.proposals import LocalProposals
     from stationmaster.station.local.recipes import LocalRecipes
@@ -77,6 +78,12 @@ class LocalStation:
         from stationmaster.station.local.jobs import LocalJobs
 
         return LocalJobs(self.installation)
+
+    @cached_property
+    def overview(self) -> LocalOverviews:
+        from stationmaster.station.local.overview import LocalOverviews
+
+        return LocalOverviews(self.installation)
 
     @cached_property
     def events(self) -> LocalEvents:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stationmaster.model import Caller
-from stationmaster.station.costs import Costs, PaidLine
+from stationmaster.station.costs import Costs, CostsOverTime, PaidLine, Period, SplitBy
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.owned.rights import own_job
 
@@ -29,3 +29,7 @@ class OwnedCosts:
         if owner not in (None, self._caller.user):
             return []
         return self._all.lines(owner=self._caller.user, after=after, limit=limit)
+
+    def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:
+        """Always of the caller's jobs: there is nothing else to see, whoever is asked for."""
+        return self._all.over_time(period, split_by=split_by, owner=self._caller.user)

@@ -32,6 +32,7 @@ from stationmaster.station.owned.models import OwnedModels
 from stationmaster.station.owned.notifications import OwnedNotifications
 from stationmaster.station.owned.offers import OwnedOffers
 from stationmaster.station.owned.overseeing import OverseeingStation
+from stationmaster.station.owned.overview import OwnedOverviews
 from stationmaster.station.owned.proposals import OwnedProposals
 from stationmaster.station.owned.recipes import OwnedRecipes
 from stationmaster.station.owned.tokens import OwnedTokens
@@ -58,6 +59,10 @@ class OwnedStation:
     @cached_property
     def jobs(self) -> OwnedJobs:
         return OwnedJobs(self._caller, self._all.jobs)
+
+    @cached_property
+    def overview(self) -> OwnedOverviews:
+        return OwnedOverviews(self._caller, self._all.overview)
 
     @cached_property
     def events(self) -> Events:

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from stationmaster.model import CostLine
 from stationmaster.money import MicroDollars
-from stationmaster.station.costs import PaidLine, Shares
-from stationmaster.station.wire.document import Document, Instant
+from stationmaster.station.costs import CostsOverTime, PaidLine, Period, Shares
+from stationmaster.station.wire.document import Document, Instant, Usd
 
 
 class PaidLineDocument(Document):
@@ -66,3 +66,45 @@ class PaidLineDocument(Document):
             idle=MicroDollars(self.idle_micros),
         )
         return PaidLine(line=line, shares=shares)
+
+
+class CostPartDocument(Document):
+    """What machines cost in one hour or day."""
+
+    start: Instant
+    amount_usd: Usd
+    split_usd: dict[str, Usd] = Field(default={}, examples=[{}])
+    """By the names that were asked for, those without a cost left out."""
+
+
+class CostsOverTimeDocument(Document):
+    """What machines cost in each hour or day; those that still run are counted until now."""
+
+    start: Instant
+    end: Instant
+    part_seconds: float
+    total_usd: Usd
+    parts: tuple[CostPartDocument, ...]
+
+    @classmethod
+    def of(cls, found: CostsOverTime) -> Self:
+        period = found.period
+        split = found.split or ({},) * period.count
+        return cls(
+            start=period.start,
+            end=period.end,
+            part_seconds=period.seconds,
+            total_usd=found.total,
+            parts=tuple(
+                CostPartDocument(start=period.start + place * period.seconds, amount_usd=amount, split_usd=dict(names))
+                for place, (amount, names) in enumerate(zip(found.amounts, split, strict=True))
+            ),
+        )
+
+    def value(self) -> CostsOverTime:
+        split = tuple(part.split_usd for part in self.parts)
+        return CostsOverTime(
+            period=Period(start=self.start, seconds=self.part_seconds, count=len(self.parts)),
+            amounts=tuple(part.amount_usd for part in self.parts),
+            split=split if any(split) else (),
+        )

@@ -9,6 +9,7 @@ import pytest
 from stationmaster.errors import Forbidden, NotFound
 from stationmaster.model import RIGHTS, Caller, Desired, Request, Right, Role, State
 from stationmaster.station.base import Station
+from stationmaster.station.costs import Period
 from stationmaster.station.owned.station import station_of_caller
 from stationmaster.station.wire.jobs import JobDocument
 from stationmaster.store import events
@@ -150,3 +151,16 @@ def test_costs_are_those_of_one_s_own_jobs(world: LocalWorld) -> None:
 def test_own_jobs_are_compared_with_each_other_only(world: LocalWorld) -> None:
     found = of(world, BOB).jobs.compare(["cats", "dogs"])
     assert [job.id for job in found.jobs] == ["abc2", "abc4"]
+
+
+def test_the_overview_and_costs_over_time_are_of_one_s_own_jobs_whoever_is_asked_for(world: LocalWorld) -> None:
+    bobs, anns = of(world, BOB).overview.look(), of(world, ANN).overview.look(owner="bob")
+    assert {row.owner for row in bobs.rows} == {"bob"}
+    assert {row.owner for row in anns.rows} == {"ann"}
+    everything = of(world, OPERATOR).overview.look()
+    assert {row.owner for row in everything.rows} == {None, "ann", "bob"}
+    period = Period(start=0.0, seconds=86_400.0, count=1)
+    anns_cost = sum(paid.shares.total for paid in of(world, ANN).costs.lines())
+    assert 0 < anns_cost < everything.summary.spent_total
+    assert anns.summary.spent_total == of(world, ANN).costs.over_time(period, owner="bob").total == anns_cost
+    assert of(world, OPERATOR).costs.over_time(period).total == everything.summary.spent_total
