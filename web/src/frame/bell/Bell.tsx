@@ -26,6 +26,7 @@ export function Bell() {
         ref={button}
         type="button"
         className={styles.bell}
+        aria-label={unread === 0 ? "Inbox, nothing unread" : `Inbox, ${counted(unread, "unread message")}`}
         aria-expanded={isOpen}
         aria-haspopup="dialog"
         onClick={() => setOpen(!isOpen)}
@@ -44,10 +45,10 @@ export function Bell() {
             {unread > 99 ? "99+" : unread}
           </span>
         ) : null}
-        <span className="visually-hidden" role="status">
-          {unread === 0 ? "Inbox, nothing unread" : `Inbox, ${counted(unread, "unread message")}`}
-        </span>
       </button>
+      <span className="visually-hidden" role="status">
+        {unread === 0 ? "" : counted(unread, "unread message")}
+      </span>
       {isOpen ? (
         <Suspense fallback={null}>
           <News

@@ -18,22 +18,27 @@ interface Props {
 /** One message: what it is about, what it says, when, and the way to its training. */
 export function MessageRow({ message, isUnread, short = false, onOpen, onRead }: Props) {
   const kind = kindOf(message);
-  const [first, ...rest] = message.text.split("\n");
+  const [first = "", ...rest] = message.text.split("\n").filter((line) => line.trim() !== "");
   return (
     <li className={styles.row} data-unread={isUnread || undefined}>
       <span className={styles.dot}>{isUnread ? <span className="visually-hidden">Unread:</span> : null}</span>
       <div className={styles.body}>
-        <p className={styles.about}>
+        <div className={styles.top}>
           <Badge tone={kind.tone}>{kind.word}</Badge>
-          <span className="quiet">
+          <span className={styles.first}>{withoutPicture(first)}</span>
+          <span className={styles.when}>
             <When at={new Date(message.at * 1000).toISOString()} />
           </span>
-        </p>
-        <p className={styles.first}>{first}</p>
-        {!short && rest.length > 0 ? <p className={styles.rest}>{rest.join("\n").trim()}</p> : null}
+        </div>
+        <div className={styles.facts}>
+          {(short ? rest.slice(0, 2) : rest).map((line, place) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a message do not move
+            <span key={place}>{line}</span>
+          ))}
+        </div>
         <div className={styles.actions}>
           {message.job_id ? (
-            <Link to="/jobs/$job" params={{ job: message.job_id }} onClick={onOpen}>
+            <Link to="/jobs/$job" params={{ job: message.job_id }} onClick={onOpen} className={styles.link}>
               Open the training
             </Link>
           ) : null}
@@ -46,4 +51,9 @@ export function MessageRow({ message, isUnread, short = false, onOpen, onRead }:
       </div>
     </li>
   );
+}
+
+/** Chats begin a message with a picture; here the kind stands before it. */
+function withoutPicture(line: string): string {
+  return line.replace(/^(\p{Extended_Pictographic}\uFE0F?\s*)+/u, "");
 }
