@@ -6,6 +6,9 @@ import { openStream } from "~/api/stream";
 
 const GATHER_MS = 300;
 
+/** Nouns that no event of a job changes; the checks even write to the bucket. */
+const STILL = new Set<unknown>(["session", "checks", "recipes", "server", "tokens", "users"]);
+
 /** Keeps `queries` fresh as long as the page is open. Returns what ends it. */
 export function followEvents(queries: QueryClient): () => void {
   let changed = new Set<string>();
@@ -17,7 +20,7 @@ export function followEvents(queries: QueryClient): () => void {
     changed = new Set();
     // Every list may show any job; what is shown of one job is fetched again only for that job.
     void queries.invalidateQueries({
-      predicate: ({ queryKey }) => queryKey[0] !== "job" || jobs.has(String(queryKey[1])),
+      predicate: ({ queryKey: [noun, id] }) => (noun === "job" ? jobs.has(String(id)) : !STILL.has(noun)),
     });
   }
 
