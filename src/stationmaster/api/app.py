@@ -22,6 +22,7 @@ from stationmaster.api.routes import (
     costs,
     credits,
     dataset_files,
+    dataset_pictures,
     datasets,
     health,
     history,
@@ -69,6 +70,7 @@ ROUTES: tuple[APIRouter, ...] = (
     recipes.routes,
     datasets.routes,
     dataset_files.routes,
+    dataset_pictures.routes,
     instances.routes,
     checks.routes,
 )

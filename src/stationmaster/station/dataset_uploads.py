@@ -8,6 +8,7 @@ from typing import Protocol
 
 from stationmaster.datasets.report import DatasetProblem, DatasetReport
 from stationmaster.datasets.sources.reference import UploadReference
+from stationmaster.station.artifacts import Thumbnail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class Upload:
     files: int
     bytes: int  # that have arrived
     is_complete: bool  # it has files, and all of them have arrived
+    recipe: str | None = None  # as named when it began
+    trigger: str | None = None
 
     @property
     def reference(self) -> UploadReference:
@@ -49,6 +52,15 @@ class UploadedFile:
     size: int
     is_complete: bool
     problems: tuple[DatasetProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadedPicture:
+    """A picture that has arrived. `caption` is None if none has, or it is no text."""
+
+    path: str
+    size: int
+    caption: str | None
 
 
 class FileWriter(Protocol):
@@ -86,6 +98,12 @@ class DatasetUploads(Protocol):
 
     def file(self, upload_id: str, path: str) -> UploadedFile:
         """How much of a file has arrived. Raises NotFound, DatasetInvalid for a name that cannot be."""
+
+    def pictures(self, upload_id: str, *, after: str | None = None, limit: int = 100) -> Sequence[UploadedPicture]:
+        """The pictures that have arrived, with their captions, by path; none for an archive, which is not unpacked."""
+
+    def thumbnail(self, upload_id: str, path: str, *, width: int = 256) -> Thumbnail:
+        """A picture scaled down to this width. Raises NotFound, PictureInvalid for one that is broken or too large."""
 
     def write(
         self,

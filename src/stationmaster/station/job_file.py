@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, StrictStr, ValidationError, WithJsonSche
 from stationmaster.datasets.sources.reference import parse_reference
 from stationmaster.documents import read_yaml
 from stationmaster.errors import NotFound, UserError
+from stationmaster.model import MachineWish
 from stationmaster.money import MicroDollars, exact_dollars, from_dollars
 from stationmaster.settings.addresses import checked_text, texts_in
 from stationmaster.station import LONGEST_NAME
@@ -37,6 +38,22 @@ class Execution(RequestDocument):
     """The provider, as `execution.provider`."""
 
     provider: Name
+
+
+class AskedMachine(RequestDocument):
+    """What to ask of the machine beyond what the recipe needs; it lowers nothing."""
+
+    vram_gib: float | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False, examples=[48])
+    """Memory that each GPU is sold with, in GiB."""
+    disk_gib: float | None = Field(default=None, gt=0, le=1_000_000, allow_inf_nan=False, examples=[120])
+
+    @classmethod
+    def of(cls, wish: MachineWish) -> Self | None:
+        asked = cls(vram_gib=wish.vram_gib, disk_gib=wish.disk_gib)
+        return None if asked == cls() else asked
+
+    def value(self) -> MachineWish:
+        return MachineWish(vram_gib=self.vram_gib, disk_gib=self.disk_gib)
 
 
 class JobFile(RequestDocument):
@@ -87,6 +104,7 @@ class JobFile(RequestDocument):
     """Maximum cost of the job, in dollars."""
     monitoring: dict[str, Any] | None = Field(default=None, examples=[None])
     """How the training is watched; see the setting `monitoring`."""
+    machine: AskedMachine | None = Field(default=None, examples=[None])
     execution: Execution | None = Field(default=None, examples=[None])
     tool: Name | None = Field(default=None, exclude=True, examples=[None])
     """Another name for `recipe`."""
@@ -133,6 +151,7 @@ class JobFile(RequestDocument):
                 max_hours=request.max_hours,
                 max_spend=exact_dollars(request.max_spend),
                 monitoring=dict(request.monitoring),
+                machine=AskedMachine.of(request.machine),
             )
 
     def overlaid(self, given: JobFile) -> Self:
@@ -160,9 +179,10 @@ class JobFile(RequestDocument):
             id=self.id,
             owner=self.owner,
             max_price=price("max_price", self.max_price),
-            max_hours=_hours(self.max_hours),
+            max_hours=hours("max_hours", self.max_hours),
             max_spend=price("max_spend", self.max_spend),
             monitoring=self.monitoring or {},
+            machine=MachineWish() if self.machine is None else self.machine.value(),
         )
 
 
@@ -209,6 +229,15 @@ def price(name: str, value: Dollars | None) -> MicroDollars | None:
     return amount
 
 
+def hours(name: str, value: Any) -> float | None:
+    """Check a number of hours. Raises UserError."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_HOURS:
+        raise UserError(f"{name}: {value!r} is not a number of hours", hint="write hours, for example 1.5")
+    return float(value)
+
+
 def _shown(name: str) -> str:
     """A name in an error, which must be valid text itself."""
     return name.encode("utf-8", "replace").decode()
@@ -228,20 +257,17 @@ def _is_deeper(data: Any, levels: int) -> bool:
     return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
-def _hours(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_HOURS:
-        raise UserError(f"max_hours: {value!r} is not a number of hours", hint="write hours, for example 1.5")
-    return float(value)
-
-
 def _user_error(error: ValidationError, place: str) -> UserError:
     """The first problem; unknown names come before all others."""
     problems = error.errors(include_url=False)
     first = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
     where, kind = first["loc"], first["type"]
     name = str(where[0]) if where else ""
+    if name == "machine":
+        return UserError(
+            f"{place}machine must contain only vram_gib and disk_gib, above zero",
+            hint="for example: machine: {vram_gib: 48, disk_gib: 120}",
+        )
     if name == "execution":
         return UserError(
             f"{place}execution must contain only a provider", hint="for example: execution: {provider: vastai}"

@@ -20,6 +20,8 @@ class OfferSearch:
     account: str | None = None  # which of the provider's accounts
     hours: float = 1.0  # duration of the job on an RTX 4090
     max_price: MicroDollars | None = None  # per hour
+    vram_gib: float | None = None  # that each GPU must be sold with, where the recipe needs less
+    disk_gib: float | None = None  # the same of the disk
     interruptible: bool = False  # cheaper, but can be outbid
 
 

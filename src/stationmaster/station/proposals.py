@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stationmaster.datasets.sources.reference import DatasetReference
-from stationmaster.model import SINGLE_USER, AppliedAdvice, Job, Quote, SkippedAdvice
+from stationmaster.model import SINGLE_USER, AppliedAdvice, Job, MachineWish, Quote, SkippedAdvice
 from stationmaster.money import MicroDollars
 from stationmaster.station.datasets import Progress
 
@@ -29,6 +29,20 @@ class TrainRequest:
     max_hours: float | None = None
     max_spend: MicroDollars | None = None
     monitoring: Mapping[str, Any] = field(default_factory=dict)
+    machine: MachineWish = field(default_factory=MachineWish)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryChanges:
+    """What a person changes in a job that is run again; None: as it was."""
+
+    name: str | None = None
+    trigger: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # only those that change
+    max_price: MicroDollars | None = None
+    max_hours: float | None = None
+    max_spend: MicroDollars | None = None
+    machine: MachineWish = field(default_factory=MachineWish)  # only what is asked besides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +50,7 @@ class RetryRequest:
     """A new job like an ended one; with `resume` it continues from the old job's best checkpoint.
 
     With `apply_recommendations` it follows the analysis of the old job: all that is critical or a warning, or what
-    `only` names by number, lever, config path or parameter.
+    `only` names by number, lever, config path or parameter. `changes` go before the analysis.
     """
 
     job: str  # an id, a unique beginning of one, or a name
@@ -44,6 +58,7 @@ class RetryRequest:
     id: str | None = None
     apply_recommendations: bool = False
     only: tuple[str, ...] = ()
+    changes: RetryChanges = field(default_factory=RetryChanges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +72,9 @@ class EstimateRequest:
     max_price: MicroDollars | None = None
     gpu: str | None = None  # estimate for this GPU; None: for the best offer
     vram_gib: float | None = None  # the GPU's memory, as sold
+    max_hours: float | None = None
+    max_spend: MicroDollars | None = None
+    machine: MachineWish = field(default_factory=MachineWish)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +83,9 @@ class Estimate:
     quote: Quote
     max_price_per_hour: MicroDollars
     notes: tuple[str, ...]
+    max_seconds: float  # the limits that the job would have
+    max_spend: MicroDollars
+    spend_note: str | None = None  # why the money limit is not twice the high figure of the quote
     is_offered: bool = True  # False: the GPU that was asked about is not offered now, so it has no price
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stationmaster.analysis.levers import Lever
@@ -9,7 +11,7 @@ from stationmaster.analysis.report import Report, Severity
 from stationmaster.errors import NotFound, UserError
 from stationmaster.event_sentences import sentence
 from stationmaster.model import Desired, JobSpec, MachineWish
-from stationmaster.station.proposals import Proposals, RetryRequest
+from stationmaster.station.proposals import Proposals, RetryChanges, RetryRequest
 from tests.support.jobs.advice import advice, report_with
 from tests.support.jobs.local_world import LocalWorld
 
@@ -78,6 +80,16 @@ def test_the_terms_show_what_is_applied_and_what_is_not(finished: LocalWorld) ->
         (3, "it is only info: --only 3 applies it"),
     ]
     proposals.withdraw(proposal.id)
+
+
+def test_advice_that_a_person_overrules_is_not_called_followed(finished: LocalWorld) -> None:
+    overruling = replace(following(), changes=RetryChanges(parameters={"learning_rate": 0.007}))
+    terms = proposals_with(finished, REPORT).check(overruling)
+    assert (terms.parameters["learning_rate"], terms.applied) == (0.007, ())
+    assert terms.skipped[-1].why == "learning_rate was set to 0.007 instead"
+    agreeing = replace(following(), changes=RetryChanges(parameters={"learning_rate": 0.005, "rank": 4}))
+    terms = proposals_with(finished, REPORT).check(agreeing)
+    assert ([one.what for one in terms.applied], terms.parameters["rank"]) == (["learning_rate"], 4)
 
 
 def test_only_what_is_named_is_applied_info_too(finished: LocalWorld) -> None:

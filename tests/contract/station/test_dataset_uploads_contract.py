@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound, TooLarge, UserError, WrongOffset
 from stationmaster.station.base import Station
@@ -35,6 +36,33 @@ def zip_of(files: dict[str, bytes]) -> bytes:
         for name, content in files.items():
             archive.writestr(name, content)
     return packed.getvalue()
+
+
+def test_pictures_come_with_their_captions_and_small_ones_of_them(world: LocalWorld, tmp_path: Path) -> None:
+    uploads = world.station.dataset_uploads
+    started = uploads.start(NewUpload(owner="me", name="cats", recipe="tiny-lora@1", trigger="smland"))
+    assert (started.recipe, started.trigger) == ("tiny-lora@1", "smland")
+    put(world.station, started.id, "a/1.png", encoded(picture(size=(300, 200)), "PNG"))
+    put(world.station, started.id, "a/1.txt", b" smland, a hill\n")
+    put(world.station, started.id, "a/2.png", encoded(picture(seed=2), "PNG"))
+    put(world.station, started.id, "notes.md", b"# no picture")
+    first, second = uploads.pictures(started.id)
+    assert (first.path, first.caption) == ("a/1.png", "smland, a hill")
+    assert (second.path, second.caption) == ("a/2.png", None)
+    assert uploads.pictures(started.id, limit=1) == [first]
+    assert uploads.pictures(started.id, after="a/1.png") == [second]
+    small = uploads.thumbnail(started.id, "a/1.png", width=60)
+    with Image.open(io.BytesIO(small.data)) as opened:
+        assert (opened.format, opened.size) == ("WEBP", (60, 40))
+    assert uploads.thumbnail(started.id, "a/1.png", width=60) == small
+    put(world.station, started.id, "a/1.png", encoded(picture(size=(300, 100)), "PNG"))
+    assert uploads.thumbnail(started.id, "a/1.png", width=60).version != small.version
+    for missing in ("a/3.png", "notes.md"):
+        with pytest.raises(NotFound):
+            uploads.thumbnail(started.id, missing)
+    uploads.remove(started.id)
+    with pytest.raises(NotFound):
+        uploads.pictures(started.id)
 
 
 def put_piece(station: Station, upload: str, path: str, content: bytes, *, offset: int, size: int) -> UploadedFile:

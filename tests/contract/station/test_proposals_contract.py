@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stationmaster.errors import NotFound
-from stationmaster.model import Desired, State
-from stationmaster.station.proposals import EstimateRequest, RetryRequest
+from stationmaster.errors import NotFound, UserError
+from stationmaster.model import Desired, MachineWish, State
+from stationmaster.money import from_dollars
+from stationmaster.station.proposals import EstimateRequest, RetryChanges, RetryRequest
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.submitting import submit
 
@@ -130,3 +132,38 @@ def test_an_estimate_for_one_gpu_says_whether_the_training_fits_it(world: LocalW
     assert found.quote.memory_low_gib is not None
     assert found.quote.memory_low_gib > 16
     assert "it will not fit" in found.notes[0]
+
+
+def test_an_estimate_says_the_limits_that_the_job_would_have(world: LocalWorld, pictures: Path) -> None:
+    found = world.station.proposals.estimate(EstimateRequest(recipe="tiny-lora@1", images=6))
+    terms = world.station.proposals.check(world.request(pictures))
+    assert found.max_seconds == terms.max_seconds
+    asked = EstimateRequest(recipe="tiny-lora@1", images=6, max_hours=2.5, max_spend=from_dollars(3))
+    limited = world.station.proposals.estimate(asked)
+    assert (limited.max_seconds, limited.max_spend) == (9000.0, from_dollars(3))
+
+
+def test_a_machine_with_more_disk_is_asked_for_and_stays_with_the_job(world: LocalWorld, pictures: Path) -> None:
+    request = replace(world.request(pictures, id="roomy"), machine=MachineWish(disk_gib=1.5))
+    proposal = world.station.proposals.propose(request)
+    assert proposal.terms.quote.disk_gib == 1.5
+    assert world.station.proposals.submit(proposal.id).job.spec.machine == MachineWish(disk_gib=1.5)
+    asked = EstimateRequest(recipe="tiny-lora@1", images=6, machine=MachineWish(disk_gib=1.5))
+    assert world.station.proposals.estimate(asked).quote.disk_gib == 1.5
+
+
+def test_a_person_changes_what_is_run_again(finished: LocalWorld) -> None:
+    changes = RetryChanges(
+        name="other cats", parameters={"rank": "4"}, max_hours=1.5, machine=MachineWish(disk_gib=2.0)
+    )
+    proposals = finished.station.proposals
+    proposal = proposals.propose(RetryRequest(job="done", id="changed", changes=changes))
+    assert (proposal.terms.name, proposal.terms.parameters["rank"]) == ("other cats", 4)
+    assert (proposal.terms.max_seconds, proposal.terms.quote.disk_gib) == (5400.0, 2.0)
+    spec = proposals.submit(proposal.id).job.spec
+    assert (spec.name, spec.parameters["rank"], spec.retry_of) == ("other cats", 4, "done")
+    assert (spec.max_seconds, spec.machine.disk_gib) == (5400.0, 2.0)
+    with pytest.raises(UserError, match="parameter rank"):
+        proposals.check(RetryRequest(job="done", changes=RetryChanges(parameters={"rank": 0})))
+    with pytest.raises(UserError, match="no parameter `rnak`"):
+        proposals.check(RetryRequest(job="done", changes=RetryChanges(parameters={"rnak": 4})))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import anyio
-import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from stationmaster.api.file_response import FILE_RESPONSES, file_response, matches
+from stationmaster.api.file_response import FILE_RESPONSES, file_response
 from stationmaster.api.problems import problems
 from stationmaster.api.routes.jobs import Exact, JobReference, job_id
+from stationmaster.api.thumbnail_response import THUMBNAIL_RESPONSES, thumbnail_response
 from stationmaster.api.visit import Reading
 from stationmaster.errors import NotFound
 from stationmaster.station.artifacts import Thumbnail
@@ -23,7 +22,6 @@ routes = APIRouter(prefix="/api", tags=["artifacts"], responses=problems(401, 40
 FilePath = Annotated[str, Path(description="`path` of the file in the list.", max_length=2000)]
 Attempt = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="By default the last attempt that has the file.")]
 _SHA256 = r"^[0-9a-f]{64}$"
-_DECODERS = 2  # pictures that are decoded at a time: each may need 100 MB
 
 
 @routes.get("/jobs/{job}/artifacts", operation_id="list_artifacts", summary="The files of a job")
@@ -56,14 +54,7 @@ def download_artifact(
     operation_id="get_thumbnail",
     summary="A picture of a job, scaled down",
     response_class=Response,
-    responses={
-        200: {
-            "description": "The picture as WebP, without metadata.",
-            "content": {"image/webp": {"schema": {"type": "string", "format": "binary"}}},
-        },
-        304: {"description": "Unchanged."},
-        **problems(502),
-    },
+    responses={**THUMBNAIL_RESPONSES, **problems(502)},
 )
 async def get_thumbnail(
     visit: Reading,
@@ -82,17 +73,7 @@ async def get_thumbnail(
         found = job_id(visit, job, exact)
         return _thumbnail(visit.station, found, path, attempt=attempt, width=width, sha256=sha256)
 
-    # Waiting for a decoder must not occupy the threads that answer everything else.
-    picture = await anyio.to_thread.run_sync(made, limiter=_decoders(request))
-    etag = f'"{picture.version}"'
-    headers = {
-        "ETag": etag,
-        "Cache-Control": "private, no-cache" if sha256 is None else "private, max-age=31536000, immutable",
-        "X-Content-Type-Options": "nosniff",
-    }
-    if matches(request.headers.get("if-none-match"), etag):
-        return Response(status_code=304, headers=headers)
-    return Response(picture.data, headers=headers, media_type=picture.media_type)
+    return await thumbnail_response(request, made, is_lasting=sha256 is not None)
 
 
 def _thumbnail(
@@ -102,11 +83,3 @@ def _thumbnail(
     if sha256 is not None and not picture.version.startswith(sha256):
         raise NotFound(f"{path} has changed: its SHA-256 is another one now", hint="list the files again")
     return picture
-
-
-def _decoders(request: Request) -> anyio.CapacityLimiter:
-    state = request.app.state
-    if not hasattr(state, "picture_decoders"):
-        state.picture_decoders = anyio.CapacityLimiter(_DECODERS)
-    limiter: anyio.CapacityLimiter = state.picture_decoders
-    return limiter

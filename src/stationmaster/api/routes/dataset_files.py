@@ -23,7 +23,7 @@ from stationmaster.station.wire.document import Page
 
 routes = APIRouter(prefix="/api/datasets", tags=["datasets"], responses=problems(400, 401, 403, 404, 422))
 
-_FilePath = Annotated[str, Path(description="Path of the file in the dataset, such as `cats/01.png`.", max_length=1000)]
+FilePath = Annotated[str, Path(description="Path of the file in the dataset, such as `cats/01.png`.", max_length=1000)]
 
 _BUFFER = 1 << 20
 _MOST_DRAINED = 16 << 20
@@ -52,12 +52,12 @@ def list_uploaded_files(
 
 
 @routes.get("/{upload}/files/{path:path}", operation_id="get_uploaded_file", summary="How much of a file has arrived")
-def get_uploaded_file(visit: Reading, upload: UploadId, path: _FilePath) -> UploadedFileDocument:
+def get_uploaded_file(visit: Reading, upload: UploadId, path: FilePath) -> UploadedFileDocument:
     return UploadedFileDocument.of(visit.station.dataset_uploads.file(upload, path))
 
 
 @routes.head("/{upload}/files/{path:path}", include_in_schema=False)
-def head_uploaded_file(visit: Reading, upload: UploadId, path: _FilePath) -> Response:
+def head_uploaded_file(visit: Reading, upload: UploadId, path: FilePath) -> Response:
     return Response(headers=_progress(visit.station.dataset_uploads.file(upload, path)))
 
 
@@ -67,7 +67,7 @@ def head_uploaded_file(visit: Reading, upload: UploadId, path: _FilePath) -> Res
     summary="Remove a file of an upload",
     status_code=204,
 )
-def delete_uploaded_file(visit: Training, upload: UploadId, path: _FilePath) -> Response:
+def delete_uploaded_file(visit: Training, upload: UploadId, path: FilePath) -> Response:
     visit.station.dataset_uploads.remove_file(upload, path)
     return Response(status_code=204)
 
@@ -97,7 +97,7 @@ async def upload_file(
     request: Request,
     visit: Training,
     upload: UploadId,
-    path: _FilePath,
+    path: FilePath,
     content_range: Annotated[str | None, Header(max_length=100, description="Which bytes these are.")] = None,
     content_sha256: Annotated[
         str | None, Header(pattern=r"^[0-9a-fA-F]{64}$", description="SHA-256 of the whole file.")

@@ -34,6 +34,10 @@ def list_offers(
     max_price_usd: Annotated[
         str | None, Query(max_length=40, description="Maximum price per hour, in dollars.", examples=["0.60"])
     ] = None,
+    vram_gib: Annotated[
+        float | None, Query(ge=0, le=10_000, description="Memory that each GPU is sold with, if above the recipe's.")
+    ] = None,
+    disk_gib: Annotated[float | None, Query(ge=0, le=1_000_000, description="Disk, if above the recipe's.")] = None,
     interruptible: Annotated[bool, Query(description="Search offers that can be outbid, which cost less.")] = False,
 ) -> RankingDocument:
     search = OfferSearch(
@@ -42,6 +46,8 @@ def list_offers(
         account=account,
         hours=hours,
         max_price=price("max_price_usd", max_price_usd),
+        vram_gib=vram_gib,
+        disk_gib=disk_gib,
         interruptible=interruptible,
     )
     return RankingDocument.of(visit.station.offers.ranking(search))

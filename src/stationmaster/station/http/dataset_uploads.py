@@ -7,9 +7,15 @@ from contextlib import suppress
 
 from stationmaster.datasets.report import DatasetReport
 from stationmaster.errors import NotFound
-from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile
+from stationmaster.station.artifacts import Thumbnail
+from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile, UploadedPicture
 from stationmaster.station.http.connection import Connection, segment
-from stationmaster.station.wire.dataset_uploads import StartUpload, UploadDocument, UploadedFileDocument
+from stationmaster.station.wire.dataset_uploads import (
+    StartUpload,
+    UploadDocument,
+    UploadedFileDocument,
+    UploadedPictureDocument,
+)
 from stationmaster.station.wire.datasets import AskedRules, DatasetReportDocument
 from stationmaster.station.wire.document import Page
 
@@ -38,6 +44,18 @@ class HttpDatasetUploads:
 
     def file(self, upload_id: str, path: str) -> UploadedFile:
         return self._connection.get(_file(upload_id, path), UploadedFileDocument).value()
+
+    def pictures(self, upload_id: str, *, after: str | None = None, limit: int = 100) -> Sequence[UploadedPicture]:
+        path = f"{_PATH}/{segment(upload_id)}/pictures"
+        found = self._connection.get(path, Page[UploadedPictureDocument], after=after, limit=limit)
+        return [one.value() for one in found.items]
+
+    def thumbnail(self, upload_id: str, path: str, *, width: int = 256) -> Thumbnail:
+        address = f"{_PATH}/{segment(upload_id)}/thumbnails/" + "/".join(segment(part) for part in path.split("/"))
+        parameters = {"width": width}
+        found = self._connection.send("GET", address, parameters=parameters, headers={"Accept": "image/webp"})
+        version = found.headers.get("etag", "").strip('"')
+        return Thumbnail(data=found.content, media_type=found.headers["content-type"], version=version)
 
     def write(
         self,

@@ -19,6 +19,8 @@ class HttpOffers:
             "account": search.account,
             "hours": search.hours,
             "max_price_usd": exact_dollars(search.max_price),
+            "vram_gib": search.vram_gib,
+            "disk_gib": search.disk_gib,
             "interruptible": search.interruptible,
         }
         found = self._connection.send("GET", "/api/offers", parameters=asked, patient=True)

@@ -17,7 +17,7 @@ from stationmaster.station.datasets import Progress
 from stationmaster.station.http.connection import Connection, segment
 from stationmaster.station.http.dataset_upload import upload_dataset
 from stationmaster.station.http.recipes import HttpRecipes
-from stationmaster.station.job_file import JobFile, invalid_as_user_error
+from stationmaster.station.job_file import AskedMachine, JobFile, invalid_as_user_error
 from stationmaster.station.proposals import (
     Accepted,
     Estimate,
@@ -90,6 +90,9 @@ class HttpProposals:
                 max_price=exact_dollars(request.max_price),
                 gpu=request.gpu,
                 vram_gib=request.vram_gib,
+                max_hours=request.max_hours,
+                max_spend=exact_dollars(request.max_spend),
+                machine=AskedMachine.of(request.machine),
             )
         return self._connection.post("/api/estimates", EstimateDocument, body, patient=True).estimate()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ from stationmaster.datasets import validate
 from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.rules import DatasetRules, rules_of
+from stationmaster.datasets.tree import read_unchanged
 from stationmaster.datasets.uploads.arriving import check_arrived
 from stationmaster.datasets.uploads.folder import (
     UNUSED_SECONDS,
@@ -20,9 +22,11 @@ from stationmaster.datasets.uploads.folder import (
 )
 from stationmaster.datasets.uploads.names import is_archive
 from stationmaster.datasets.uploads.part_writer import PartWriter, Piece
+from stationmaster.datasets.uploads.pictures import picture_at, pictures_in
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound, TooLarge, UserError
 from stationmaster.recipes.registry import find
-from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile
+from stationmaster.station.artifacts import Thumbnail
+from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile, UploadedPicture
 from stationmaster.station.local.dataset_sources import uploads_of
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.tokens import role_of
@@ -77,6 +81,28 @@ class LocalDatasetUploads:
     def file(self, upload_id: str, path: str) -> UploadedFile:
         return _file(self._folder(upload_id).file(path))
 
+    def pictures(self, upload_id: str, *, after: str | None = None, limit: int = 100) -> Sequence[UploadedPicture]:
+        self._stored(upload_id)
+        return [
+            UploadedPicture(path=one.entry.path, size=one.entry.size, caption=one.caption)
+            for one in pictures_in(self._folder(upload_id).files, after=after, limit=limit)
+        ]
+
+    def thumbnail(self, upload_id: str, path: str, *, width: int = 256) -> Thumbnail:
+        from stationmaster.station.local.thumbnails import MEDIA_TYPE, ThumbnailCache, require_size, scaled_down
+
+        self._stored(upload_id)
+        found = picture_at(self._folder(upload_id).files, path)
+        # Of the place and the time of writing: the file's own hash would take reading it for every look.
+        version = hashlib.sha256(f"{path}\n{found.identity}".encode()).hexdigest()
+        kept = ThumbnailCache(self._settings.home / "thumbnails")
+        data = kept.get(upload_id, version, width)
+        if data is None:
+            require_size(found.size)
+            data = scaled_down(read_unchanged(found), width)
+            kept.put(upload_id, version, width, data)
+        return Thumbnail(data=data, media_type=MEDIA_TYPE, version=f"{version}-{width}")
+
     def write(
         self,
         upload_id: str,
@@ -112,6 +138,7 @@ class LocalDatasetUploads:
     def remove(self, upload_id: str) -> None:
         self._stored(upload_id)
         self._folder(upload_id).remove(forget=lambda: self._store.dataset_uploads.remove(upload_id))
+        shutil.rmtree(self._settings.home / "thumbnails" / upload_id, ignore_errors=True)
 
     def require_room(self) -> None:
         """Raises DiskFull if uploads would take the disk space that is to stay free."""
@@ -156,7 +183,7 @@ class LocalDatasetUploads:
         """None if its folder is gone, or is being removed at this moment."""
         folder = self._folder(stored.id)
         try:
-            files, last_use = folder.listed(), folder.last_use()
+            about, files, last_use = folder.about(), folder.listed(), folder.last_use()
         except NotFound:
             return None
         return Upload(
@@ -168,6 +195,8 @@ class LocalDatasetUploads:
             files=len(files),
             bytes=sum(file.received for file in files),
             is_complete=bool(files) and all(file.is_complete for file in files),
+            recipe=about.recipe,
+            trigger=about.trigger,
         )
 
 

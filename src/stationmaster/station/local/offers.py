@@ -32,8 +32,8 @@ class LocalOffers:
 def _requirements(needs: Needs, search: OfferSearch) -> Requirements:
     return Requirements(
         gpus=needs.gpus,
-        vram_gib=needs.vram_gib,
-        disk_gib=needs.disk_gib,
+        vram_gib=max(needs.vram_gib, search.vram_gib or 0.0),
+        disk_gib=max(needs.disk_gib, search.disk_gib or 0.0),
         cuda=needs.cuda,
         hours=search.hours,
         max_price_per_hour=search.max_price,

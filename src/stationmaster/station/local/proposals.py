@@ -29,10 +29,12 @@ from stationmaster.model import (
 from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
+from stationmaster.recipes.wishes import with_wish
 from stationmaster.station.datasets import Progress
 from stationmaster.station.local.artifacts import copy_file, is_available, is_resumable, state_beside
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
+from stationmaster.station.local.proposing.changing import with_changes
 from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
 from stationmaster.station.local.proposing.following import Again, follow_analysis
 from stationmaster.station.local.proposing.keyed import claim_job_id, worker_notes
@@ -46,6 +48,7 @@ from stationmaster.station.proposals import (
     Estimate,
     EstimateRequest,
     Proposal,
+    RetryChanges,
     RetryRequest,
     Terms,
     TrainRequest,
@@ -111,7 +114,7 @@ class LocalProposals:
         forget_dataset(dataset, self._settings.home, self._store)
 
     def estimate(self, request: EstimateRequest) -> Estimate:
-        recipe = find(request.recipe, folders=self._settings.recipes).recipe
+        recipe = with_wish(find(request.recipe, folders=self._settings.recipes).recipe, request.machine)
         provider = self._installation.provider(request.provider)
         work = Work(
             recipe=recipe,
@@ -121,12 +124,15 @@ class LocalProposals:
             card=_asked_card(request),
         )
         quoted = quote_work(work, provider, past_runs=self._store.runs.finished, home=self._settings.home)
-        limits = limits_of(quoted.quote, self._settings)
+        limits = limits_of(quoted.quote, self._settings, max_hours=request.max_hours, max_spend=request.max_spend)
         return Estimate(
             provider=provider.name,
             quote=quoted.quote,
             max_price_per_hour=most_per_hour(quoted.quote, request.max_price),
             notes=(*quoted.notes, *limits.notes),
+            max_seconds=limits.max_seconds,
+            max_spend=limits.max_spend,
+            spend_note=limits.spend_note,
             is_offered=quoted.is_offered,
         )
 
@@ -140,25 +146,35 @@ class LocalProposals:
     def _check_again(self, again: Again) -> Terms:
         spec, provider = again.spec, self._installation.provider(again.spec.provider)
         past = self._store.runs.finished
-        terms = check_again(spec, self._settings, provider, past_runs=past)
+        terms = check_again(
+            spec,
+            self._settings,
+            provider,
+            past_runs=past,
+            max_hours=again.max_hours,
+            max_spend=again.max_spend,
+        )
         terms = replace(terms, notes=(*again.notes, *terms.notes), applied=again.spec.applied, skipped=again.skipped)
         return self._with_budget_notes(terms, spec.owner)
 
     def _again(self, old: Job, request: RetryRequest) -> Again:
         """What the new job is like. Raises UserError if the analysis of the old one is to be followed and cannot be."""
-        unchanged = replace(old.spec, retry_of=old.id, applied=())
-        if not request.apply_recommendations:
-            if request.only:
-                raise UserError("`only` names recommendations to apply", hint="add --apply-recommendations")
-            return Again(spec=unchanged)
-        return follow_analysis(
-            unchanged,
-            self._report_of(old.id),
-            recipe=find(old.spec.recipe, folders=self._settings.recipes).recipe,
-            rentals=self._store.rentals.of_job(old.id),
-            only=request.only,
-            resuming=request.resume,
-        )
+        again = Again(spec=replace(old.spec, retry_of=old.id, applied=()))
+        if request.only and not request.apply_recommendations:
+            raise UserError("`only` names recommendations to apply", hint="add --apply-recommendations")
+        if request.apply_recommendations:
+            again = follow_analysis(
+                again.spec,
+                self._report_of(old.id),
+                recipe=find(old.spec.recipe, folders=self._settings.recipes).recipe,
+                rentals=self._store.rentals.of_job(old.id),
+                only=request.only,
+                resuming=request.resume,
+            )
+        if request.changes == RetryChanges():
+            return again
+        recipe = find(old.spec.recipe, folders=self._settings.recipes).recipe
+        return with_changes(again, request.changes, recipe)
 
     def _propose_again(self, request: RetryRequest) -> Proposal:
         old = self._ended_job(request.job)
@@ -212,6 +228,7 @@ class LocalProposals:
             trigger=checked.trigger,
             parameters=_with_prompts(checked, request, Path(dataset.archive)),
             monitoring=read_monitoring(request.monitoring),
+            machine=request.machine,
         )
 
     def _pack(self, checked: Checked) -> DatasetRef:

@@ -8,7 +8,15 @@ from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.uploads.folder import no_such_upload
 from stationmaster.errors import Forbidden, NotFound
 from stationmaster.model import Caller, Right
-from stationmaster.station.dataset_uploads import DatasetUploads, FileWriter, NewUpload, Upload, UploadedFile
+from stationmaster.station.artifacts import Thumbnail
+from stationmaster.station.dataset_uploads import (
+    DatasetUploads,
+    FileWriter,
+    NewUpload,
+    Upload,
+    UploadedFile,
+    UploadedPicture,
+)
 from stationmaster.station.datasets import DatasetReference, UploadReference
 from stationmaster.station.owned.rights import require
 
@@ -38,6 +46,12 @@ class OwnedDatasetUploads:
 
     def file(self, upload_id: str, path: str) -> UploadedFile:
         return self._all.file(self.find(upload_id).id, path)
+
+    def pictures(self, upload_id: str, *, after: str | None = None, limit: int = 100) -> Sequence[UploadedPicture]:
+        return self._all.pictures(self.find(upload_id).id, after=after, limit=limit)
+
+    def thumbnail(self, upload_id: str, path: str, *, width: int = 256) -> Thumbnail:
+        return self._all.thumbnail(self.find(upload_id).id, path, width=width)
 
     def write(
         self,

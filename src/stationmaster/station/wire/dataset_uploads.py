@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field
 
-from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile
+from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile, UploadedPicture
 from stationmaster.station.wire.datasets import DatasetProblemDocument
 from stationmaster.station.wire.document import Document, Instant, RequestDocument
 
@@ -48,6 +48,9 @@ class UploadDocument(Document):
     """How many have arrived."""
     complete: bool
     """Whether it has files, and all that were begun have arrived."""
+    recipe: str | None = Field(default=None, examples=["tiny-lora@1"])
+    """Whose rules it is checked against, as named when the upload began."""
+    trigger: str | None = Field(default=None, examples=["ohwx"])
 
     @classmethod
     def of(cls, upload: Upload) -> Self:
@@ -61,6 +64,8 @@ class UploadDocument(Document):
             files=upload.files,
             bytes=upload.bytes,
             complete=upload.is_complete,
+            recipe=upload.recipe,
+            trigger=upload.trigger,
         )
 
     def value(self) -> Upload:
@@ -73,6 +78,8 @@ class UploadDocument(Document):
             files=self.files,
             bytes=self.bytes,
             is_complete=self.complete,
+            recipe=self.recipe,
+            trigger=self.trigger,
         )
 
 
@@ -105,3 +112,20 @@ class UploadedFileDocument(Document):
             is_complete=self.complete,
             problems=tuple(problem.value() for problem in self.problems),
         )
+
+
+class UploadedPictureDocument(Document):
+    """A picture of an upload, with the caption beside it."""
+
+    path: str = Field(examples=["cats/01.png"])
+    size: int
+    """In bytes."""
+    caption: str | None = Field(examples=["a photo of ohwx on a sofa"])
+    """Null if there is none, or it is no text."""
+
+    @classmethod
+    def of(cls, picture: UploadedPicture) -> Self:
+        return cls(path=picture.path, size=picture.size, caption=picture.caption)
+
+    def value(self) -> UploadedPicture:
+        return UploadedPicture(path=self.path, size=self.size, caption=self.caption)

@@ -8,15 +8,16 @@ from typing import Annotated, Any, Self
 from pydantic import Field, field_validator
 
 from stationmaster.errors import UserError
-from stationmaster.model import SkippedAdvice
-from stationmaster.money import ZERO
-from stationmaster.station.job_file import Dollars, JobFile, Name, price, require_shallow
+from stationmaster.model import MachineWish, SkippedAdvice
+from stationmaster.money import ZERO, exact_dollars
+from stationmaster.station.job_file import AskedMachine, Dollars, JobFile, Name, hours, price, require_shallow
 from stationmaster.station.proposals import (
     Accepted,
     Estimate,
     EstimateRequest,
     PlannedStep,
     Proposal,
+    RetryChanges,
     RetryRequest,
     Terms,
     TrainRequest,
@@ -217,23 +218,59 @@ class RetryBody(RequestDocument):
     """Recommendations by number, lever, config path or parameter."""
     id: Name | None = None
     """Id of the new job."""
+    name: Name | None = None
+    """Another name for the model; this and all below: null leaves it as it was."""
+    trigger: Name | None = None
+    parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
+    """Parameters that change, by name; they go before the analysis."""
+    max_price: Dollars | None = Field(default=None, examples=[None])
+    """Maximum price per hour, in dollars."""
+    max_hours: float | None = Field(default=None, gt=0, lt=10_000, allow_inf_nan=False, examples=[None])
+    """Stop after this many hours and keep the model."""
+    max_spend: Dollars | None = Field(default=None, examples=[None])
+    """Maximum cost of the job, in dollars."""
+    machine: AskedMachine | None = Field(default=None, examples=[None])
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _shallow(cls, value: Any) -> Any:
+        require_shallow(value)
+        return value
 
     @classmethod
     def of(cls, request: RetryRequest) -> Self:
+        changes = request.changes
         return cls(
             resume=request.resume,
             apply_recommendations=request.apply_recommendations,
             only=request.only,
             id=request.id,
+            name=changes.name,
+            trigger=changes.trigger,
+            parameters=dict(changes.parameters),
+            max_price=exact_dollars(changes.max_price),
+            max_hours=changes.max_hours,
+            max_spend=exact_dollars(changes.max_spend),
+            machine=AskedMachine.of(changes.machine),
         )
 
     def request(self, job: str) -> RetryRequest:
+        """Raises UserError."""
         return RetryRequest(
             job=job,
             resume=self.resume,
             apply_recommendations=self.apply_recommendations,
             only=self.only,
             id=self.id,
+            changes=RetryChanges(
+                name=self.name,
+                trigger=self.trigger,
+                parameters=self.parameters,
+                max_price=price("max_price", self.max_price),
+                max_hours=hours("max_hours", self.max_hours),
+                max_spend=price("max_spend", self.max_spend),
+                machine=_wish(self.machine),
+            ),
         )
 
 
@@ -253,6 +290,11 @@ class EstimateBody(RequestDocument):
     """Estimate for this GPU instead of the best offer."""
     vram_gib: float | None = Field(default=None, ge=1, le=10_000, allow_inf_nan=False)
     """Estimate for a GPU with this memory."""
+    max_hours: float | None = Field(default=None, gt=0, lt=10_000, allow_inf_nan=False, examples=[None])
+    """Stop after this many hours."""
+    max_spend: Dollars | None = Field(default=None, examples=[None])
+    """Maximum cost of the job, in dollars."""
+    machine: AskedMachine | None = Field(default=None, examples=[None])
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -270,6 +312,9 @@ class EstimateBody(RequestDocument):
             max_price=price("max_price", self.max_price),
             gpu=self.gpu,
             vram_gib=self.vram_gib,
+            max_hours=hours("max_hours", self.max_hours),
+            max_spend=price("max_spend", self.max_spend),
+            machine=_wish(self.machine),
         )
 
 
@@ -284,6 +329,8 @@ class EstimateDocument(QuoteDocument):
     """Assumptions, and a warning if the training will not fit."""
     max_price_per_hour_usd: Usd | None = None
     """What the price of its machine may rise to until the job is submitted."""
+    limits: TermsLimitsDocument
+    """When the job would be stopped."""
 
     @classmethod
     def of_estimate(cls, found: Estimate, *, recipe: str) -> Self:
@@ -296,6 +343,13 @@ class EstimateDocument(QuoteDocument):
             provider=found.provider,
             notes=found.notes,
             max_price_per_hour_usd=found.max_price_per_hour,
+            limits=TermsLimitsDocument(
+                max_price_per_hour_usd=found.max_price_per_hour,
+                max_hours=found.max_seconds / 3600,
+                max_spend_usd=found.max_spend,
+                max_spend_note=found.spend_note,
+                max_seconds=found.max_seconds,
+            ),
         )
 
     def estimate(self) -> Estimate:
@@ -313,5 +367,12 @@ class EstimateDocument(QuoteDocument):
             quote=quote.value(),
             max_price_per_hour=self.max_price_per_hour_usd or ZERO,
             notes=self.notes,
+            max_seconds=self.limits.max_seconds,
+            max_spend=self.limits.max_spend_usd,
+            spend_note=self.limits.max_spend_note,
             is_offered=is_offered,
         )
+
+
+def _wish(asked: AskedMachine | None) -> MachineWish:
+    return MachineWish() if asked is None else asked.value()

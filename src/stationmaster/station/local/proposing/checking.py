@@ -13,6 +13,7 @@ from stationmaster.datasets.validate import check
 from stationmaster.errors import NotFound, UserError
 from stationmaster.estimate import most_per_hour
 from stationmaster.model import JobSpec, Quote
+from stationmaster.money import MicroDollars
 from stationmaster.providers.base import HasClusters, Provider
 from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.plan import JobIdentity, render_plan
@@ -54,6 +55,7 @@ def check_request(
 ) -> Checked:
     """Check the request and return its terms. Raises UserError with what to change."""
     stored = find(request.recipe, folders=settings.recipes)
+    stored = replace(stored, recipe=with_wish(stored.recipe, request.machine))
     parameters = resolve(stored.recipe, request.parameters)
     checked_name(request.name or request.dataset.name or stored.recipe.name)  # before a long download
     read_monitoring(request.monitoring)
@@ -91,8 +93,18 @@ def check_request(
     return Checked(stored=stored, job_id=job_id, trigger=request.trigger, dataset=dataset, terms=terms)
 
 
-def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_runs: PastRuns) -> Terms:
-    """The terms of a new job like this one. Raises UserError as `check_request` does."""
+def check_again(
+    spec: JobSpec,
+    settings: Settings,
+    provider: Provider,
+    *,
+    past_runs: PastRuns,
+    max_hours: float | None = None,
+    max_spend: MicroDollars | None = None,
+) -> Terms:
+    """The terms of a new job like this one, with other limits if they are given. Raises UserError as `check_request`
+    does.
+    """
     stored = find(spec.recipe, folders=settings.recipes)
     stored = replace(stored, recipe=with_wish(stored.recipe, spec.machine))
     parameters = resolve(stored.recipe, dict(spec.parameters))
@@ -107,7 +119,7 @@ def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_r
     )
     quoted = quote_work(work, provider, past_runs=past_runs, home=settings.home)
     identity = JobIdentity(id=spec.id, name=spec.name, trigger=spec.trigger or "", attempt=1)
-    limits = limits_again(spec, quoted.quote, settings)
+    limits = limits_again(spec, quoted.quote, settings, max_hours=max_hours, max_spend=max_spend)
     notes = (*run_notes, *quoted.notes)
     return _terms(work, quoted.quote, limits, identity=identity, provider=provider, rows=0, notes=notes)
 

@@ -9,6 +9,7 @@ from stationmaster.analysis.applying.apply import OldJob, follow
 from stationmaster.analysis.report import Report
 from stationmaster.errors import UserError
 from stationmaster.model import JobSpec, Rental, SkippedAdvice
+from stationmaster.money import MicroDollars
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.schema import Recipe
 
@@ -20,6 +21,8 @@ class Again:
     spec: JobSpec
     skipped: tuple[SkippedAdvice, ...] = ()
     notes: tuple[str, ...] = ()
+    max_hours: float | None = None  # new limits; None: as the old job's
+    max_spend: MicroDollars | None = None
 
 
 def follow_analysis(

@@ -7,6 +7,7 @@ import hashlib
 import json
 
 from stationmaster.errors import KeyReused, NotFound, UserError
+from stationmaster.model import MachineWish
 from stationmaster.settings import Settings
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.store.store import Store
@@ -46,7 +47,10 @@ def worker_notes(settings: Settings) -> tuple[str, ...]:
 
 def _canonical(request: TrainRequest) -> str:
     """The request in one spelling, whatever the order of its names was."""
-    return json.dumps(dataclasses.asdict(request), sort_keys=True, default=str)
+    data = dataclasses.asdict(request)
+    if request.machine == MachineWish():  # keys of before requests could have one must stay what they were
+        del data["machine"]
+    return json.dumps(data, sort_keys=True, default=str)
 
 
 def _sha256(text: str) -> str:

@@ -46,11 +46,20 @@ def limits_of(
     )
 
 
-def limits_again(spec: JobSpec, quote: Quote, settings: Settings) -> Limits:
-    """The limits of a job like `spec` with a new quote: given limits stay, the others follow from the new quote."""
+def limits_again(
+    spec: JobSpec,
+    quote: Quote,
+    settings: Settings,
+    *,
+    max_hours: float | None = None,
+    max_spend: MicroDollars | None = None,
+) -> Limits:
+    """The limits of a job like `spec` with a new quote: given limits stay unless there are new ones, the others follow
+    from the new quote.
+    """
     given_hours = spec.max_seconds / 3600 if spec.max_seconds != _usual_seconds(spec.quote, settings) else None
     given_spend = spec.max_spend if spec.max_spend != _usual_spend(spec.quote, settings) else None
-    return limits_of(quote, settings, max_hours=given_hours, max_spend=given_spend)
+    return limits_of(quote, settings, max_hours=max_hours or given_hours, max_spend=max_spend or given_spend)
 
 
 def over_cap(quote: Quote, max_seconds: float, settings: Settings) -> Iterator[str]:

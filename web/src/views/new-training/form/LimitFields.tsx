@@ -1,0 +1,98 @@
+import { Field } from "~/design/Field";
+import type { Problems } from "./checks";
+import type { Change, Draft } from "./draft";
+import { Folded, Grid, Section } from "./Section";
+
+interface Props {
+  readonly draft: Draft;
+  readonly change: Change;
+  readonly problems: Problems;
+  readonly isRetry: boolean;
+}
+
+/** When the training is stopped whatever it does, and how it is watched. */
+export function LimitFields({ draft, change, problems, isRetry }: Props) {
+  const unless = isRetry ? "Empty: as before, or by the new estimate." : "Empty: twice the high estimate.";
+  return (
+    <Section title="Limits">
+      <Grid>
+        <Amount
+          label="Stop after, in hours"
+          problem={problems.maxHours}
+          help={unless}
+          value={draft.maxHours}
+          onChange={(maxHours) => change({ maxHours })}
+        />
+        <Amount
+          label="Stop at a cost of, in dollars"
+          problem={problems.maxSpend}
+          help={unless}
+          value={draft.maxSpend}
+          onChange={(maxSpend) => change({ maxSpend })}
+        />
+      </Grid>
+      {isRetry ? null : <Monitoring draft={draft} change={change} />}
+    </Section>
+  );
+}
+
+function Monitoring({ draft, change }: Pick<Props, "draft" | "change">) {
+  const set = (name: string) => (value: string) => change({ monitoring: { ...draft.monitoring, [name]: value } });
+  const of = (name: string) => draft.monitoring[name] ?? "";
+  return (
+    <Folded title="How it is watched" note="(the server’s settings where nothing is given)">
+      <Grid>
+        <Amount
+          label="Minutes from a stall alert to the stop"
+          help="Time for you to look before a training without progress is stopped. Usual: 15."
+          value={of("graceMinutes")}
+          onChange={set("graceMinutes")}
+        />
+        <Amount
+          label="Seconds between samples of the machine"
+          help="Memory, CPU and GPU use. Usual: 5."
+          value={of("sampleSeconds")}
+          onChange={set("sampleSeconds")}
+        />
+        <Amount
+          label="Note memory above, in percent"
+          help="Of the GPU’s or the system’s memory. Usual: 85."
+          value={of("memoryWarning")}
+          onChange={set("memoryWarning")}
+        />
+        <Field label="Analyse it when it ends" help="Recommends settings for the next training.">
+          {(control) => (
+            <input
+              {...control}
+              type="checkbox"
+              checked={of("analyse") !== "false"}
+              onChange={(event) => set("analyse")(event.target.checked ? "" : "false")}
+            />
+          )}
+        </Field>
+      </Grid>
+    </Folded>
+  );
+}
+
+function Amount(props: {
+  readonly label: string;
+  readonly help: string;
+  readonly problem?: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  return (
+    <Field label={props.label} problem={props.problem} help={props.help}>
+      {(control) => (
+        <input
+          {...control}
+          inputMode="decimal"
+          autoComplete="off"
+          value={props.value}
+          onChange={(event) => props.onChange(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+}

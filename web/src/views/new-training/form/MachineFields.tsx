@@ -1,0 +1,101 @@
+import { Field } from "~/design/Field";
+import { dollarsPerHour } from "~/text/format";
+import type { Problems } from "./checks";
+import type { Change, Draft } from "./draft";
+import { Grid, Section } from "./Section";
+
+interface Props {
+  readonly draft: Draft;
+  readonly change: Change;
+  readonly problems: Problems;
+  /** Whether this person may choose where machines come from. */
+  readonly mayChooseProvider: boolean;
+  /** The provider that is asked if nothing is chosen. */
+  readonly provider: string | null;
+  /** The price limit of the job that is run again. */
+  readonly oldMaxPrice?: number | null;
+  readonly isRetry: boolean;
+}
+
+const PROVIDERS = ["vastai", "ssh", "loopback"];
+
+/** What is asked of the machine beyond what the recipe needs. */
+export function MachineFields({ draft, change, problems, mayChooseProvider, provider, oldMaxPrice, isRetry }: Props) {
+  const unless = isRetry ? "Empty: as before" : "Empty: no limit of yours";
+  return (
+    <Section title="Machine">
+      <Grid>
+        <Field
+          label="Highest price per hour, in dollars"
+          problem={problems.maxPrice}
+          help={`${unless}${oldMaxPrice ? ` (${dollarsPerHour(oldMaxPrice)})` : ""}. No machine above it is rented.`}
+        >
+          {(control) => (
+            <input
+              {...control}
+              inputMode="decimal"
+              autoComplete="off"
+              value={draft.maxPrice}
+              onChange={(event) => change({ maxPrice: event.target.value })}
+            />
+          )}
+        </Field>
+        <Field
+          label="GPU memory, in GB"
+          problem={problems.vramGib}
+          help="At least this much; never less than the recipe needs."
+        >
+          {(control) => (
+            <input
+              {...control}
+              inputMode="decimal"
+              autoComplete="off"
+              value={draft.vramGib}
+              onChange={(event) => change({ vramGib: event.target.value })}
+            />
+          )}
+        </Field>
+        <Field
+          label="Disk, in GB"
+          problem={problems.diskGib}
+          help="At least this much; never less than the recipe needs."
+        >
+          {(control) => (
+            <input
+              {...control}
+              inputMode="decimal"
+              autoComplete="off"
+              value={draft.diskGib}
+              onChange={(event) => change({ diskGib: event.target.value })}
+            />
+          )}
+        </Field>
+        {mayChooseProvider && !isRetry ? (
+          <Field
+            label="Provider"
+            problem={problems.provider}
+            help={`Where the machine comes from. Empty: ${provider ?? "the server’s own choice"}.`}
+          >
+            {(control) => (
+              <>
+                <input
+                  {...control}
+                  list={`${control.id}-known`}
+                  autoComplete="off"
+                  spellCheck={false}
+                  value={draft.provider}
+                  onChange={(event) => change({ provider: event.target.value })}
+                />
+                <datalist id={`${control.id}-known`}>
+                  {PROVIDERS.map((name) => (
+                    <option key={name} value={name} />
+                  ))}
+                </datalist>
+              </>
+            )}
+          </Field>
+        ) : null}
+      </Grid>
+    </Section>
+  );
+}
