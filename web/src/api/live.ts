@@ -7,7 +7,17 @@ import { openStream } from "~/api/stream";
 const GATHER_MS = 300;
 
 /** Nouns that no event of a job changes; the checks even write to the bucket, and a dataset check reads every picture. */
-const STILL = new Set<unknown>(["session", "checks", "recipes", "server", "tokens", "users", "dataset-check", "estimate", "offers"]);
+const STILL = new Set<unknown>([
+  "session",
+  "checks",
+  "recipes",
+  "server",
+  "tokens",
+  "users",
+  "dataset-check",
+  "estimate",
+  "offers",
+]);
 
 /** Keeps `queries` fresh as long as the page is open. Returns what ends it. */
 export function followEvents(queries: QueryClient): () => void {
