@@ -45,6 +45,7 @@ def costs(
         datetime | None,
         typer.Option("--since", help="With --over-time: when the first hour or day begins (default: 48 h, 30 days)."),
     ] = None,
+    budget: Annotated[bool, typer.Option("--budget", help="Show your limits, and how much of them is used.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; amounts are whole micro-dollars.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -62,7 +63,11 @@ def costs(
       stationmaster costs --over-time day --since 2026-11-01
 
       stationmaster costs --over-time hour --json
+
+      stationmaster costs --budget
     """
+    if budget:
+        return _budget(context, as_json=as_json, unusable=job is not None or as_csv or over_time is not None)
     if over_time is not None:
         return _over_time(context, over_time, since, as_json=as_json, unusable=job is not None or as_csv)
     if since is not None:
@@ -78,6 +83,24 @@ def costs(
         writer.writerows(_json(line) for line in lines)
         return None
     _show(lines, now=now)
+    return None
+
+
+def _budget(context: typer.Context, *, as_json: bool, unusable: bool) -> None:
+    if unusable:
+        raise UserError("--budget cannot be used with --job, --csv or --over-time", hint="leave them out")
+    with station_of(context, wake=False) as station:
+        found = station.costs.budget()
+    if as_json or options_of(context).as_json:
+        from stationmaster.station.wire.costs import BudgetDocument
+
+        return print_json(BudgetDocument.of(found).model_dump(mode="json"))
+    used = format_dollars(found.committed)
+    limit = "no limit (limits.daily_spend)" if found.daily_limit is None else f"of {format_dollars(found.daily_limit)}"
+    alert = "never" if found.hourly_alert is None else f"above {format_dollars(found.hourly_alert)} per hour in all"
+    typer.echo(f"last 24 hours     {used} {limit}")
+    typer.echo(f"operators told    {alert}")
+    typer.echo(f"machines at once  {found.max_rentals} per account")
     return None
 
 

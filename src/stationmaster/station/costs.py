@@ -11,11 +11,11 @@ from typing import Protocol
 from stationmaster.control.billing.breakdown import Shares
 from stationmaster.control.billing.over_time import Period
 from stationmaster.errors import UserError
-from stationmaster.model import CostLine
+from stationmaster.model import SINGLE_USER, CostLine
 from stationmaster.money import MicroDollars
 from stationmaster.station.cursor import cursor_behind
 
-__all__ = ["Costs", "CostsOverTime", "PaidLine", "Part", "Period", "Shares", "SplitBy", "period_until"]
+__all__ = ["Budget", "Costs", "CostsOverTime", "PaidLine", "Part", "Period", "Shares", "SplitBy", "period_until"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,17 @@ class CostsOverTime:
         return MicroDollars(sum(self.amounts))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The limits on what one user spends, and how much of them is used."""
+
+    user: str
+    daily_limit: MicroDollars | None  # None: no limit
+    committed: MicroDollars  # in the last 24 hours: what jobs have cost, and what those that run are expected to cost
+    hourly_alert: MicroDollars | None  # of all users together: operators are told above it; None: never
+    max_rentals: int  # machines at the same time, per account
+
+
 def period_until(end: float, part: Part, *, start: float | None = None) -> Period:
     """Whole parts of time that cover everything from `start` to `end`; without a start, as many as one usually wants.
 
@@ -99,6 +110,11 @@ class Costs(Protocol):
         """The lines of a job, or of one user's jobs, or all; oldest first. A removed job's lines stay.
 
         `after` and `limit` are for pages of a list that is not of one job. Raises UserError for an unknown cursor.
+        """
+
+    def budget(self, user: str = SINGLE_USER) -> Budget:
+        """The limits on what a user spends. Further jobs wait in the queue once the daily limit is used. Raises
+        NotFound for a user who does not exist.
         """
 
     def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:

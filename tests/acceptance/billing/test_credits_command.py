@@ -229,4 +229,7 @@ def test_costs_are_shown_over_time(tmp_path: Path) -> None:
     assert (by_hour["part_seconds"], len(by_hour["parts"])) == (3600.0, 48)
     assert sum(part["amount_usd"] for part in by_hour["parts"]) == pytest.approx(0.18)
     assert "--over-time" in str(terminal.refused("costs", "--since", "2026-11-01"))
+    assert "no limit" in terminal.said("costs", "--budget")
+    assert terminal.json("costs", "--budget")["daily_limit_usd"] is None
+    assert "--budget" in str(terminal.refused("costs", "--budget", "--csv"))
     assert "at most 1000" in str(terminal.refused("costs", "--over-time", "hour", "--since", "2020-01-01"))

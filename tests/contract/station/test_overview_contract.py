@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from stationmaster.errors import UserError
+from stationmaster.errors import NotFound, UserError
 from stationmaster.model import Alert, Outcome, Progress, StepReading
 from stationmaster.money import MicroDollars
 from stationmaster.station.costs import Part, Period, SplitBy, period_until
+from stationmaster.station.users import UserChanges
 from stationmaster.store import events, readings
 from stationmaster.store.codec import progress_to_text
 from stationmaster.store.store import Store
@@ -141,6 +142,18 @@ def test_costs_over_time_add_up_and_count_running_machines_until_now(people: Loc
     by_provider = people.station.costs.over_time(period_until(now, Part.DAY), split_by=SplitBy.PROVIDER, owner="ann")
     assert {name for names in by_provider.split for name in names} == {"fake"}
     assert abs(by_provider.total - _RATE) < 20_000
+
+
+def test_a_budget_counts_what_was_spent_and_what_running_jobs_are_expected_to_cost(people: LocalWorld) -> None:
+    for name in ("ann", "bob"):
+        people.local.users.add(name, UserChanges())
+    anns = people.station.costs.budget("ann")
+    assert (anns.user, anns.daily_limit) == ("ann", None)
+    assert anns.committed >= _RATE - 20_000, "an hour of one machine that still runs"
+    assert people.station.costs.budget("bob").committed == 0, "his job waits, and the other ended long ago"
+    assert (anns.hourly_alert, anns.max_rentals) == (MicroDollars(10_000_000), 2)
+    with pytest.raises(NotFound):
+        people.station.costs.budget("nobody")
 
 
 def test_a_period_of_too_many_parts_or_none_is_refused() -> None:

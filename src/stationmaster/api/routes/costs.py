@@ -9,10 +9,11 @@ from fastapi import APIRouter, Query
 
 from stationmaster.api.problems import problems
 from stationmaster.api.routes.jobs import After, Exact, JobReference, Limit, Owner, job_id
+from stationmaster.api.routes.users import UserName
 from stationmaster.api.times import seconds_of
 from stationmaster.api.visit import Reading
 from stationmaster.station.costs import Part, SplitBy, cost_cursor, period_until
-from stationmaster.station.wire.costs import CostsOverTimeDocument, PaidLineDocument
+from stationmaster.station.wire.costs import BudgetDocument, CostsOverTimeDocument, PaidLineDocument
 from stationmaster.station.wire.document import Page
 
 routes = APIRouter(prefix="/api", tags=["costs"], responses=problems(401, 403, 422))
@@ -47,6 +48,16 @@ def get_costs_over_time(
     until = visit.station.now() if end is None else seconds_of(end)
     period = period_until(until, part, start=None if start is None else seconds_of(start))
     return CostsOverTimeDocument.of(visit.station.costs.over_time(period, split_by=split_by, owner=owner))
+
+
+@routes.get(
+    "/users/{user}/budget",
+    operation_id="get_budget",
+    summary="The limits on what a user spends, and what is used of them",
+    responses=problems(404),
+)
+def get_budget(visit: Reading, user: UserName) -> BudgetDocument:
+    return BudgetDocument.of(visit.station.costs.budget(visit.user_named(user)))
 
 
 @routes.get(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stationmaster.station.costs import SECONDS_OF, CostsOverTime, PaidLine, Period, SplitBy
-from stationmaster.station.http.connection import Connection
+from stationmaster.model import SINGLE_USER
+from stationmaster.station.costs import SECONDS_OF, Budget, CostsOverTime, PaidLine, Period, SplitBy
+from stationmaster.station.http.connection import Connection, segment
 from stationmaster.station.http.jobs import path_of_job
-from stationmaster.station.wire.costs import CostsOverTimeDocument, PaidLineDocument
+from stationmaster.station.wire.costs import BudgetDocument, CostsOverTimeDocument, PaidLineDocument
 from stationmaster.station.wire.document import instant
 
 _PAGE = 500
@@ -32,6 +33,9 @@ class HttpCosts:
                 "/api/costs", PaidLineDocument, most=limit, owner=owner, after=after, limit=min(limit or _PAGE, _PAGE)
             )
         return [line.value() for line in found]
+
+    def budget(self, user: str = SINGLE_USER) -> Budget:
+        return self._connection.get(f"/api/users/{segment(user)}/budget", BudgetDocument).value()
 
     def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:
         part = next(part for part, seconds in SECONDS_OF.items() if seconds == period.seconds)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from stationmaster.control.billing.breakdown import shares_of
 from stationmaster.control.billing.over_time import Period, spread
-from stationmaster.model import Event
+from stationmaster.errors import NotFound
+from stationmaster.model import SINGLE_USER, Event
 from stationmaster.money import ZERO, MicroDollars
-from stationmaster.station.costs import CostsOverTime, PaidLine, SplitBy
+from stationmaster.station.costs import Budget, CostsOverTime, PaidLine, SplitBy
 from stationmaster.station.cursor import place_of
 from stationmaster.station.local.installation import Installation
 from stationmaster.store.costs import KINDS_OF_PAID_TIME
@@ -19,6 +20,7 @@ _AT_ONCE = 500  # databases limit the number of values in a query
 class LocalCosts:
     def __init__(self, installation: Installation) -> None:
         self._store = installation.store
+        self._limits = installation.settings.limits
 
     def lines(
         self,
@@ -39,6 +41,17 @@ class LocalCosts:
         now = self._store.now()
         events = self._paid_time(sorted({line.job_id for line in lines}))
         return [PaidLine(line=line, shares=shares_of(line, events[line.job_id], now=now)) for line in lines]
+
+    def budget(self, user: str = SINGLE_USER) -> Budget:
+        if user != SINGLE_USER and self._store.users.find(user) is None:
+            raise NotFound(f"there is no user {user}", hint="run `stationmaster users list` to see them")
+        return Budget(
+            user=user,
+            daily_limit=self._limits.daily_spend or None,
+            committed=self._store.ledger.committed_today(user),
+            hourly_alert=self._limits.hourly_alert or None,
+            max_rentals=self._limits.max_rentals,
+        )
 
     def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:
         now = self._store.now()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stationmaster.model import Caller
-from stationmaster.station.costs import Costs, CostsOverTime, PaidLine, Period, SplitBy
+from stationmaster.errors import NotFound
+from stationmaster.model import SINGLE_USER, Caller
+from stationmaster.station.costs import Budget, Costs, CostsOverTime, PaidLine, Period, SplitBy
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.owned.rights import own_job
 
@@ -29,6 +30,11 @@ class OwnedCosts:
         if owner not in (None, self._caller.user):
             return []
         return self._all.lines(owner=self._caller.user, after=after, limit=limit)
+
+    def budget(self, user: str = SINGLE_USER) -> Budget:
+        if user != self._caller.user:
+            raise NotFound(f"there is no user {user}", hint="run `stationmaster users list` to see them")
+        return self._all.budget(user)
 
     def over_time(self, period: Period, *, split_by: SplitBy | None = None, owner: str | None = None) -> CostsOverTime:
         """Always of the caller's jobs: there is nothing else to see, whoever is asked for."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from stationmaster.model import CostLine
 from stationmaster.money import MicroDollars
-from stationmaster.station.costs import CostsOverTime, PaidLine, Period, Shares
+from stationmaster.station.costs import Budget, CostsOverTime, PaidLine, Period, Shares
 from stationmaster.station.wire.document import Document, Instant, Usd
 
 
@@ -66,6 +66,39 @@ class PaidLineDocument(Document):
             idle=MicroDollars(self.idle_micros),
         )
         return PaidLine(line=line, shares=shares)
+
+
+class BudgetDocument(Document):
+    """The limits on what one user spends, and how much of them is used."""
+
+    user: str
+    daily_limit_usd: Usd | None
+    """Jobs wait in the queue as long as they would exceed it; null: no limit."""
+    committed_usd: Usd
+    """In the last 24 hours: what jobs have cost, and what those that run are expected to cost."""
+    hourly_alert_usd: Usd | None
+    """Operators are told when all machines together cost more per hour; null: never."""
+    max_rentals: int
+    """Machines that may be rented at the same time, per account."""
+
+    @classmethod
+    def of(cls, budget: Budget) -> Self:
+        return cls(
+            user=budget.user,
+            daily_limit_usd=budget.daily_limit,
+            committed_usd=budget.committed,
+            hourly_alert_usd=budget.hourly_alert,
+            max_rentals=budget.max_rentals,
+        )
+
+    def value(self) -> Budget:
+        return Budget(
+            user=self.user,
+            daily_limit=self.daily_limit_usd,
+            committed=self.committed_usd,
+            hourly_alert=self.hourly_alert_usd,
+            max_rentals=self.max_rentals,
+        )
 
 
 class CostPartDocument(Document):

@@ -164,3 +164,5 @@ def test_the_overview_and_costs_over_time_are_of_one_s_own_jobs_whoever_is_asked
     assert 0 < anns_cost < everything.summary.spent_total
     assert anns.summary.spent_total == of(world, ANN).costs.over_time(period, owner="bob").total == anns_cost
     assert of(world, OPERATOR).costs.over_time(period).total == everything.summary.spent_total
+    with pytest.raises(NotFound):
+        of(world, ANN).costs.budget("bob")
