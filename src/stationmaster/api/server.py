@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Self
+from urllib.parse import quote
 
 import uvicorn
 from fastapi import FastAPI
@@ -31,6 +32,7 @@ from stationmaster.station.local.news import LocalNews
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.local.token_file import ensure_token_file
 from stationmaster.station.owned.allowances import Allowances
+from stationmaster.station.tokens import SIGN_IN_PATH
 
 log = get_logger("stationmaster.serve")
 
@@ -69,6 +71,7 @@ class HttpService:
                 )
             )
             self._server = StoppableServer(_config(app, settings.serve))
+            self._app = app
             self._socket = listening
             self.url = address_of(listening, is_https=settings.serve.tls_cert is not None)
             self.token_file = None
@@ -79,11 +82,27 @@ class HttpService:
             self._opened = opened.pop_all()
         _warn_without_tls(settings.serve)
 
-    def sign_in_link(self) -> str | None:
-        """A link that signs a browser in once; None where no sign-in is needed."""
+    def sign_in_link(self, then: str | None = None) -> str | None:
+        """A link that signs a browser in once and leads to the page's path `then`; None where no sign-in is needed."""
         if self.token_file is None:
             return None
-        return f"{self.url}/sign-in#{self.station.tokens.create_link(SINGLE_USER).code}"
+        query = "" if then is None else f"?next={quote(then, safe='/')}"
+        return f"{self.url}{SIGN_IN_PATH}{query}#{self.station.tokens.create_link(SINGLE_USER).code}"
+
+    def link_to(self, path: str) -> str:
+        """A link to a path of the page that works in any browser of this computer, once where it signs in."""
+        return self.sign_in_link(path) or f"{self.url}{path}"
+
+    @property
+    def has_page(self) -> bool:
+        """Whether this installation was built with the page."""
+        return self._app.state.page.start() is not None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a browser has the page open: it listens to what happens."""
+        live = self._app.state.live
+        return live is not None and live.is_listened_to
 
     def run(self) -> None:
         """Answer requests until TERM or Ctrl-C."""

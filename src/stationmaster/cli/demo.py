@@ -11,13 +11,14 @@ import subprocess
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json
+from stationmaster.cli.demo_page import is_attended, page_beside, show_until_interrupted
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES, quote_lines
 from stationmaster.cli.submitting import ensure_worker, prepare_worker
@@ -35,11 +36,15 @@ def demo(
     context: typer.Context,
     steps: Annotated[int, typer.Option(min=1, help="Steps to train; 600 take about a minute.")] = 600,
     pace: Annotated[float, typer.Option(min=0, help="Minimum seconds per step; 0 for full speed.")] = 0.1,
+    web: Annotated[
+        bool, typer.Option("--web/--no-web", help="Show the training on the page too, until Ctrl-C.")
+    ] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Train a tiny LoRA on a simulated Vast.ai on this computer.
 
-    Needs no account and no GPU. Shows the training live, from the rental to the model.
+    Needs no account and no GPU. Shows the training live, from the rental to the model, and at the end its page in your
+    browser. The page is left out if the command does not run at a terminal.
 
     Examples:
 
@@ -47,14 +52,24 @@ def demo(
 
       stationmaster demo --steps 100 --json
     """
-    as_json = as_json or options_of(context).as_json
-    with local_station_of(context) as station, _simulator(context, station):
+    options = options_of(context)
+    as_json = as_json or options.as_json
+    has_page = web and not as_json and is_attended(options.environ)
+    with (
+        local_station_of(context) as station,
+        page_beside(context) if has_page else nullcontext() as page,
+        _simulator(context, station),
+    ):
         request = _request(station, steps=steps, pace=pace)
         proposal = station.proposals.propose(request)
         if not as_json:
             _introduce(proposal.terms)
         prepare_worker(context, station)
         job = station.proposals.submit(proposal.id).job
+        if page is not None:
+            typer.echo(
+                f"on the page (the link signs you in once, within 10 minutes):\n  {page.link_to(f'/jobs/{job.id}')}\n"
+            )
         _start_worker(context, station, as_json=as_json)
         code = follow(station, job.id, as_json=False) if not as_json else _wait(station, job.id)
         view = station.jobs.view(job.id)
@@ -62,6 +77,8 @@ def demo(
             print_json(_result(view))
         elif view.job.outcome is not None:
             _conclude(view)
+            if page is not None:
+                show_until_interrupted(page, station, f"/jobs/{job.id}", options)
     raise typer.Exit(code)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from stationmaster.cli.browser import open_in_browser
 from stationmaster.cli.context import options_of, with_hint
 from stationmaster.cli.logging import service_logging
 from stationmaster.errors import ConfigInvalid
@@ -22,6 +23,8 @@ Port = Annotated[
     int | None,
     typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.", show_default=False),
 ]
+
+Open = Annotated[bool, typer.Option("--open", help="Open the page in your browser, signed in.")]
 
 
 def worker(
@@ -43,14 +46,14 @@ def worker(
     _work(_service(context), background=background)
 
 
-def up(context: typer.Context, host: Host = None, port: Port = None) -> None:
-    """Run worker, sweeps and HTTP service until Ctrl-C.
+def up(context: typer.Context, host: Host = None, port: Port = None, opens: Open = False) -> None:
+    """Run worker, sweeps and the page, with its HTTP service, until Ctrl-C.
 
-    Open the printed link to sign a browser in.
+    Open the printed link to see the page, signed in.
 
     Examples:
 
-      stationmaster up
+      stationmaster up --open
 
       nohup stationmaster up --port 8081 >up.log 2>&1 &
     """
@@ -64,7 +67,7 @@ def up(context: typer.Context, host: Host = None, port: Port = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # until the worker hears them itself
         signal.signal(number, _leave)
     with HttpService(service.settings_source()) as answering:
-        _announce(answering)
+        _announce(answering, context, opens=opens)
         with answering.beside():
             _work_in_turn(service)
 
@@ -86,14 +89,14 @@ def sweeper(
     _service(context).sweep(once=once)
 
 
-def serve(context: typer.Context, host: Host = None, port: Port = None) -> None:
-    """Serve HTTP: the API, health checks, and uploads from machines.
+def serve(context: typer.Context, host: Host = None, port: Port = None, opens: Open = False) -> None:
+    """Serve HTTP: the page, the API, health checks, and uploads from machines.
 
-    Open the printed link to sign a browser in. Machines can upload their models if serve.public_url is set.
+    Open the printed link to see the page, signed in. Machines can upload their models if serve.public_url is set.
 
     Examples:
 
-      stationmaster serve
+      stationmaster serve --open
 
       STATIONMASTER_SERVE__PUBLIC_URL=https://station.example.org stationmaster serve --port 8080
     """
@@ -104,10 +107,10 @@ def serve(context: typer.Context, host: Host = None, port: Port = None) -> None:
         raise ConfigInvalid(
             "`serve` needs FastAPI, which is not installed", hint="pip install 'stationmaster[serve]'"
         ) from None
-    run(service.settings_source(), ready=_announce)
+    run(service.settings_source(), ready=lambda answering: _announce(answering, context, opens=opens))
 
 
-def _announce(answering: HttpService) -> None:
+def _announce(answering: HttpService, context: typer.Context, *, opens: bool) -> None:
     """Addresses for people, on standard output only: the link is a secret and must not be in a log."""
     typer.echo(f"stationmaster answers at {answering.url}")
     link = answering.sign_in_link()
@@ -115,6 +118,10 @@ def _announce(answering: HttpService) -> None:
         typer.echo(f"sign a browser in, once within 10 minutes: {link}")
         typer.echo(f"token for programs on this computer: {answering.token_file}")
     sys.stdout.flush()
+    if not answering.has_page:
+        typer.echo("there is no page, only the API: this installation was built without it", err=True)
+    elif opens:
+        open_in_browser(link or answering.url, options_of(context).environ)
 
 
 def _leave(*_: object) -> NoReturn:

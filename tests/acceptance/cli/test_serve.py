@@ -7,6 +7,7 @@ import socket
 import ssl
 import stat
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -231,3 +232,32 @@ def test_up_beside_another_worker_answers_and_takes_over_when_that_one_leaves(tm
             assert second.end() == 0
     assert "worker.left" in first.err
     assert "worker.left" in second.err
+
+
+@pytest.mark.parametrize("command", ["serve", "up"])
+def test_the_link_is_opened_in_the_browser_if_you_ask_for_it(tmp_path: Path, command: str) -> None:
+    opened = tmp_path / "opened"
+    browser = {
+        "BROWSER": f"{sys.executable} -c \"import pathlib, sys; pathlib.Path('{opened}').write_text(sys.argv[1])\" %s"
+    }
+    with served(tmp_path, command=command, options=["--open"], variables=browser) as serve:
+        until(lambda: opened.exists() and opened.read_text() == serve.link, "the link in the browser")
+        assert serve.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({}, "no display"),
+        ({"SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22", "DISPLAY": ":0"}, "ssh -L"),
+        ({"BROWSER": "/nonexistent/browser %s", "DISPLAY": ""}, "none could be started"),
+    ],
+)
+def test_where_no_browser_can_be_opened_it_says_so_and_serves(
+    tmp_path: Path, variables: dict[str, str], said: str
+) -> None:
+    with served(tmp_path, options=["--open"], variables=variables) as serve:
+        serve.wait_for(said)
+        assert httpx.get(f"{serve.url}/healthz").status_code == 200
+        assert serve.end() == 0
+    assert "Traceback" not in serve.err

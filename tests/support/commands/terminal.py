@@ -8,9 +8,12 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+CTRL_C = "\x03"
+"""An answer that interrupts the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,12 @@ class Session:
 
 
 def at_terminal(
-    argv: Sequence[str], *, environ: Mapping[str, str], cwd: Path, answers: Mapping[str, str], seconds: float
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    cwd: Path,
+    answers: Mapping[str, str | Callable[[], str]],
+    seconds: float,
 ) -> Session:
     """Run it to its end. Whenever it has shown one of the questions in `answers`, that answer is typed."""
     ours, theirs = pty.openpty()
@@ -37,7 +45,12 @@ def at_terminal(
             asked = next((question for question in answers if question in shown[seen:]), None)
             if asked is not None:
                 seen = len(shown)
-                os.write(ours, f"{answers[asked]}\n".encode())
+                given = answers[asked]
+                answer = given if isinstance(given, str) else given()
+                if answer == CTRL_C:
+                    os.killpg(process.pid, signal.SIGINT)
+                else:
+                    os.write(ours, f"{answer}\n".encode())
         assert time.monotonic() < ends, f"after {seconds:g} s it still runs:\n{shown}"
         return Session(code=process.wait(), shown=shown)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,13 +52,20 @@ class ServeProcess:
 
 @contextmanager
 def served(
-    home: Path, *arguments: str, command: str = "serve", with_link: bool = True, **settings: str
+    home: Path,
+    *arguments: str,
+    command: str = "serve",
+    options: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    with_link: bool = True,
+    **settings: str,
 ) -> Iterator[ServeProcess]:
     """The process, once it answers. `settings` are environment variables without their prefix."""
-    argv = [command_server().own_command, "--home", str(home), *arguments, command, "--port", "0"]
+    argv = [command_server().own_command, "--home", str(home), *arguments, command, "--port", "0", *options]
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
+        **(variables or {}),
         **{f"STATIONMASTER_{name}": value for name, value in settings.items()},
     }
     with subprocess.Popen(

@@ -71,6 +71,10 @@ class Hub:
         self._leaving: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
+    @property
+    def is_listened_to(self) -> bool:
+        return bool(self._listeners)
+
     @contextmanager
     def listener(self, caller: Caller, again: CallerAgain | None) -> Iterator[Listener]:
         """A place for one stream. Raises TooManyRequests."""
