@@ -20,7 +20,6 @@ from stationmaster.station.local.station import LocalStation
 
 if TYPE_CHECKING:
     from stationmaster.api.server import HttpService
-    from stationmaster.control.worker.settings_source import SettingsSource
 
 _LOOK_SECONDS = 2.0
 
@@ -39,7 +38,7 @@ def page_beside(context: typer.Context) -> Iterator[HttpService | None]:
         typer.echo("no page: FastAPI is not installed; pip install 'stationmaster[serve]'", err=True)
         yield None
         return
-    with HttpService(_source(options_of(context))) as answering:
+    with HttpService(_service(options_of(context)).settings_source()) as answering:
         if not answering.has_page:
             typer.echo("no page: this installation was built without it", err=True)
             yield None
@@ -63,11 +62,11 @@ def show_until_interrupted(page: HttpService, station: LocalStation, path: str, 
         typer.echo("\nThe page is closed; `stationmaster up --open` opens it again.")
 
 
-def _source(options: Options) -> SettingsSource:
-    """Settings of a service for this computer only: on the port of the settings, or on any if that is in use."""
+def _service(options: Options) -> LocalService:
+    """For this computer only: on the port of the settings, or on any if that is in use."""
     given = partial(LocalService, options.environ, home=options.home, log_level=options.log_level, host="127.0.0.1")
-    source = given().settings_source()
-    return source if _is_free(source.settings.serve.port) else given(port=0).settings_source()
+    service = given()
+    return service if _is_free(service.port) else given(port=0)
 
 
 def _is_free(port: int) -> bool:

@@ -35,6 +35,11 @@ class LocalService:
     def home(self) -> Path:
         return self._source.settings.home
 
+    @property
+    def port(self) -> int:
+        """Of the HTTP service; 0 for any."""
+        return self._source.settings.serve.port
+
     def settings_source(self) -> SettingsSource:
         """Another source of the same settings: each part of a process hears of a change once."""
         return SettingsSource(self._source.environ, overrides=self._given)
