@@ -15,6 +15,7 @@ import { sessionQuery } from "~/api/queries";
 import { Frame } from "~/frame/Frame";
 import { NotFound } from "~/frame/NotFound";
 import { ViewProblem } from "~/frame/ViewProblem";
+import { stringifySearch } from "~/search";
 
 interface Context {
   readonly queries: QueryClient;
@@ -112,6 +113,7 @@ export function createPageRouter(queries: QueryClient) {
   return createRouter({
     routeTree: routes,
     context: { queries },
+    stringifySearch,
     defaultPreload: "intent",
     scrollRestoration: true,
   });
