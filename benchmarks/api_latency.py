@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import sqlalchemy as sa
 
-from _jobs import job_spec, small_dataset
+from _installation import JOBS, add_jobs, serving
 from _process import resident_megabytes
 from _report import print_figure, report
 from stationmaster.config import load_settings
-from stationmaster.model import State
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.tokens import NewToken
 from stationmaster.store.store import Store
-from stationmaster.store.tables import jobs, readings
+from stationmaster.store.tables import readings
 
-JOBS = 2_000
-LIVE = 100  # of them have not ended
 LONG_RUNS = 20
 STEPS = 50_000  # of each long run: a million in all
 BUDGET_MILLISECONDS = 50.0
@@ -54,7 +48,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         token = _fill(home)
-        with _serving(home) as (url, pid):
+        with serving(home) as (url, pid):
             times = _measured(url, token)
             memory = resident_megabytes(pid)
     everything = [each for found in times.values() for each in found]
@@ -71,13 +65,7 @@ def _fill(home: Path) -> str:
     """An installation with a history; returns an administrator's token."""
     environ = {"STATIONMASTER_HOME": str(home)}
     with closing(LocalStation(load_settings(environ, folder=home), environ)) as station:
-        dataset = small_dataset(home)
-        for number in range(JOBS):
-            station.store.jobs.submit(job_spec(number, dataset, steps=STEPS))
-        with station.store.database.write() as connection:
-            live = [f"job-{number}" for number in range(LIVE)]
-            ended = {"state": State.ENDED.value, "outcome": "COMPLETED", "reason": "FINISHED"}
-            connection.execute(jobs.update().where(jobs.c.id.not_in(live)).values(**ended))
+        add_jobs(station, steps=STEPS)
         for number in range(JOBS - LONG_RUNS, JOBS):
             _add_readings(station.store, f"job-{number}")
         return station.tokens.create(NewToken(name="benchmark", user="me")).secret
@@ -90,20 +78,6 @@ def _add_readings(store: Store, job_id: str) -> None:
     ]
     with store.database.write() as connection:
         connection.execute(sa.insert(readings), rows)
-
-
-@contextmanager
-def _serving(home: Path) -> Iterator[tuple[str, int]]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("STATIONMASTER_")}
-    clean["STATIONMASTER_SERVE__REQUESTS_PER_MINUTE"] = "0"
-    command = [sys.executable, "-m", "stationmaster", "--home", str(home), "serve", "--port", "0"]
-    with subprocess.Popen(command, env=clean, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline().split()
-        try:
-            yield next(word for word in first if word.startswith("http")), process.pid
-        finally:
-            process.terminate()
 
 
 def _measured(url: str, token: str) -> dict[str, list[float]]:

@@ -13,14 +13,17 @@ export default defineConfig({
     assetsInlineLimit: 0, // the server's policy allows no inline script or style
     modulePreload: { polyfill: false },
   },
-  // The page of `make dev` asks a server that runs already; the browser must seem to come from that server's own page.
+  // The page of `make dev` asks a server that runs already, for which it must seem to be that server's own page.
   server: {
     port: 5173,
     proxy: {
       "/api": {
         target: server,
         changeOrigin: true,
-        configure: (proxy) => proxy.on("proxyReq", (request) => request.setHeader("origin", server)),
+        configure: (proxy) =>
+          proxy.on("proxyReq", (request, { headers }) => {
+            if (headers.origin === `http://${headers.host}`) request.setHeader("origin", server);
+          }),
       },
     },
   },
