@@ -1,0 +1,27 @@
+/** Prices and limits in words, the same beside the form and in the question before money is spent. */
+import type { Terms } from "~/api/documents";
+import { dollars, duration } from "~/text/format";
+import type { Forecast } from "./forecast";
+
+/** `Train for about $0.80 (at most $1.60)`. */
+export function trainWords(forecast: Forecast): string {
+  const { cost, limits } = forecast;
+  if (cost === null || cost === undefined) return "Train";
+  if (cost.high === 0 && limits.max_spend_usd === 0) return "Train for free";
+  return `Train for about ${dollars(cost.expected)} (at most ${dollars(limits.max_spend_usd)})`;
+}
+
+export function rangeOf(low: string, high: string): string {
+  return low === high ? low : `${low} to ${high}`;
+}
+
+export function hoursWords(hours: { readonly low: number; readonly high: number }): string {
+  return rangeOf(duration(hours.low * 3600), duration(hours.high * 3600));
+}
+
+/** What ends the training whatever happens, and what then becomes of it. */
+export function limitWords(limits: Terms["limits"]): string {
+  const time = duration(limits.max_seconds);
+  const when = limits.max_spend_usd > 0 ? `after ${time} or at ${dollars(limits.max_spend_usd)}` : `after ${time}`;
+  return `Stopped ${when}. The best checkpoint is then saved and brought home, and the machine is ended.`;
+}
