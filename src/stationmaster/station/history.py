@@ -52,3 +52,6 @@ class Readings(Protocol):
 
     def numbered(self, job_id: str, *, after_seq: int = 0, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
         """The next readings with their numbers; repeat with the last number until the result is empty."""
+
+    def latest(self, job_id: str, *, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
+        """The last readings with their numbers, in their order."""

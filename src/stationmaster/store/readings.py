@@ -65,6 +65,13 @@ class Readings:
             found = connection.execute(query).mappings()
             return [(row["seq"], known_fields(StepReading, dict(row))) for row in found]
 
+    def latest(self, job_id: str, *, limit: int = 1000) -> list[tuple[int, StepReading]]:
+        """The last (sequence number, reading) pairs, in the order they were written."""
+        query = sa.select(readings).where(readings.c.job_id == job_id).order_by(readings.c.seq.desc()).limit(limit)
+        with self._database.read() as connection:
+            found = list(connection.execute(query).mappings())
+        return [(row["seq"], known_fields(StepReading, dict(row))) for row in reversed(found)]
+
     def sampled(self, job_id: str, *, attempt: int, most: int = 2000) -> list[StepReading]:
         """About `most` readings of one attempt, evenly spaced."""
         values = {"b_job": job_id, "b_attempt": attempt, "b_most": most}

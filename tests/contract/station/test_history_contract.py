@@ -33,6 +33,7 @@ def test_history_is_read_from_where_one_left_off(world: LocalWorld) -> None:
     readings = station.readings.numbered("told")
     assert [reading.loss for _, reading in readings] == [0.5, 0.25, float("inf")]
     assert station.readings.numbered("told", after_seq=readings[1][0]) == readings[2:]
+    assert station.readings.latest("told", limit=2) == readings[1:]
     assert station.readings.of_job("told") == [reading for _, reading in readings]
     assert [(one.line, one.text) for one in station.logs.search("told", "TRACE")] == [
         (3, "Traceback (most recent call last)")

@@ -145,16 +145,23 @@ def list_readings(
     job: JobReference,
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=5000, description="At most this many.")] = 1000,
+    latest: Annotated[bool, Query(description="The last ones, whatever `after` is; not for a live stream.")] = False,
     exact: Exact = False,
     last_event_id: LastEventId = None,
 ) -> HistoryPage[ReadingDocument]:
     found_id = job_id(visit, job, exact)
     if _wants_stream(request):
         return _stream(request, visit, Topic(TopicKind.READINGS, found_id), after or 0, last_event_id)  # type: ignore[return-value]
-    found = visit.station.readings.numbered(found_id, after_seq=after or 0, limit=limit)
+    readings = visit.station.readings
+    found = (
+        readings.latest(found_id, limit=limit)
+        if latest
+        else readings.numbered(found_id, after_seq=after or 0, limit=limit)
+    )
     last = found[-1][0] if found else after or 0
     items = tuple(ReadingDocument.of(seq, reading) for seq, reading in found)
-    return HistoryPage(items=items, next=str(last) if len(found) == limit else None, cursor=str(last))
+    more = len(found) == limit and not latest
+    return HistoryPage(items=items, next=str(last) if more else None, cursor=str(last))
 
 
 def _wants_stream(request: Request) -> bool:

@@ -110,6 +110,11 @@ class HttpReadings:
         answer = self._connection.get(path, page, after=after_seq, limit=min(limit, _READINGS), exact=True)
         return [document.value() for document in answer.items]
 
+    def latest(self, job_id: str, *, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
+        path, page = f"{path_of_job(job_id)}/readings", HistoryPage[ReadingDocument]
+        answer = self._connection.get(path, page, latest=True, limit=min(limit, _READINGS), exact=True)
+        return [document.value() for document in answer.items]
+
 
 def _piece(data: str) -> tuple[int, LogChunk]:
     try:

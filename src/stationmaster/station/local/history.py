@@ -67,3 +67,6 @@ class LocalReadings:
 
     def numbered(self, job_id: str, *, after_seq: int = 0, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
         return self._store.readings.numbered(job_id, after_seq=after_seq, limit=limit)
+
+    def latest(self, job_id: str, *, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
+        return self._store.readings.latest(job_id, limit=limit)

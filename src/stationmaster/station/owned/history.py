@@ -62,3 +62,7 @@ class OwnedReadings:
     def numbered(self, job_id: str, *, after_seq: int = 0, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
         own_job(self._caller, self._all.jobs, job_id)
         return self._all.readings.numbered(job_id, after_seq=after_seq, limit=limit)
+
+    def latest(self, job_id: str, *, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
+        own_job(self._caller, self._all.jobs, job_id)
+        return self._all.readings.latest(job_id, limit=limit)

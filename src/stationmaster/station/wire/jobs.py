@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
+from stationmaster.lifecycle import MEANINGS
 from stationmaster.model import (
     Desired,
     Ending,
@@ -77,6 +78,8 @@ class JobDocument(Document):
     """How it ended."""
     reason: str | None
     """Why it ended."""
+    meaning: str | None = None
+    """The reason as a sentence."""
     explanation: str | None
     attempt: int
     """The number of the current attempt, from 1; 0 while queued."""
@@ -152,6 +155,7 @@ class JobDocument(Document):
             desired=job.desired,
             outcome=job.outcome,
             reason=job.reason,
+            meaning=None if job.reason is None else MEANINGS.get(job.reason),
             explanation=job.explanation,
             attempt=job.attempt,
             created_at=job.created_at,
