@@ -57,7 +57,7 @@ export function DataDialog({ title, axis, series, range, format, download, onClo
               <tr key={place}>
                 <th scope="row">{placeOf[axis](x[place] ?? 0)}</th>
                 {columns.map((column, number) => (
-                  <td key={series[number]?.key}>{cell(column[place], format)}</td>
+                  <td key={series[number]?.key}>{cell(column[place], series[number]?.format ?? format)}</td>
                 ))}
               </tr>
             ))}

@@ -26,7 +26,7 @@ export function Legend({ title, series, span = 0, axis, format, data, place, ran
     raw: nearest(data[raw] ?? [], shown),
     smooth: smooth === null ? null : nearest(data[smooth] ?? [], shown),
   }));
-  const text = values.map((value, number) => `${series[number]?.label} ${worded(value.raw, format)}`).join(", ");
+  const text = values.map((value, number) => `${series[number]?.label} ${worded(value.raw, series[number]?.format ?? format)}`).join(", ");
   const width = range ? range.to - range.from : (x[last] ?? 0) - (x[0] ?? 0);
   const near =
     place === null || at === undefined ? undefined : marks?.find((mark) => Math.abs(mark.x - at) <= width * NEAR);
@@ -48,9 +48,9 @@ export function Legend({ title, series, span = 0, axis, format, data, place, ran
         <span key={one.key} className={styles.entry}>
           <span className={styles.swatch} style={{ background: seriesToken(one.colour ?? number + 1) }} />
           {series.length > 1 ? <span className={styles.label}>{one.label}</span> : null}
-          <span className={styles.value}>{worded(values[number]?.raw, format)}</span>
+          <span className={styles.value}>{worded(values[number]?.raw, one.format ?? format)}</span>
           {values[number]?.smooth !== null ? (
-            <span className="quiet">smoothed {worded(values[number]?.smooth, format)}</span>
+            <span className="quiet">smoothed {worded(values[number]?.smooth, one.format ?? format)}</span>
           ) : null}
         </span>
       ))}

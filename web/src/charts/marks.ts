@@ -57,7 +57,7 @@ export function drawGround(plot: uPlot, { stretches, zones }: Drawn, colours: Co
   ctx.restore();
 }
 
-/** What lies over the lines: a sign at the top edge and a thin line down from it. */
+/** What lies over the lines: a sign at the top edge, with a line down from it where something happened to the training. */
 export function drawMarks(plot: uPlot, { marks }: Drawn, colours: Colours): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
@@ -70,18 +70,18 @@ export function drawMarks(plot: uPlot, { marks }: Drawn, colours: Colours): void
     const at = plot.valToPos(x, "x", true);
     if (at < bbox.left || at > bbox.left + bbox.width) continue;
     const colour = kind === "problem" ? colours.bad : kind === "event" ? colours.attention : colours.quiet;
-    ctx.globalAlpha = kind === "problem" || kind === "event" ? 0.8 : 0.35;
-    ctx.strokeStyle = colour;
-    ctx.lineWidth = ratio;
-    ctx.setLineDash([2 * ratio, 3 * ratio]);
-    ctx.beginPath();
-    ctx.moveTo(at, bbox.top + 14 * ratio);
-    ctx.lineTo(at, bbox.top + bbox.height);
-    ctx.stroke();
-    ctx.globalAlpha = 1;
-    if (at < free && kind !== "problem") continue; // signs over each other cannot be read; the line stays
+    if (kind === "problem" || kind === "event") {
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = ratio;
+      ctx.setLineDash([2 * ratio, 3 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(at, bbox.top + 2 * ratio);
+      ctx.lineTo(at, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    if (at < free && kind !== "problem") continue; // signs over each other cannot be read
     ctx.fillStyle = colour;
-    ctx.fillText(MARK_SIGNS[kind], at, bbox.top);
+    ctx.fillText(MARK_SIGNS[kind], at, bbox.top - 11 * ratio);
     free = at + 12 * ratio;
   }
   ctx.restore();

@@ -20,7 +20,7 @@ export function optionsOf(live: RefObject<Live>, colours: Colours, width: number
   return {
     width,
     height,
-    padding: [12, 12, 0, 0],
+    padding: [14, 12, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,

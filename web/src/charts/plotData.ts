@@ -27,8 +27,13 @@ export function columnsOf(series: readonly ChartSeries[], span: number, log: boo
     made.push(column);
     if (isSmoothed(one, span)) {
       const share = one.x.length === 0 ? 1 : x.length / one.x.length;
-      made.push(smoothed(x, column, span, (one.count ?? one.x.length) * (one.x === x ? 1 : share)));
+      const count = (one.count ?? one.x.length) * (one.x === x ? 1 : share);
+      made.push(one.mean === "harmonic" ? inverse(smoothed(x, inverse(column), span, count)) : smoothed(x, column, span, count));
     }
   });
   return made;
+}
+
+function inverse(values: Columns[1]): Columns[1] {
+  return values.map((value) => (typeof value === "number" ? (value === 0 ? null : 1 / value) : value));
 }

@@ -25,6 +25,10 @@ export interface ChartSeries {
   readonly count?: number;
   /** Whether a smoothed line is drawn over it; true unless said otherwise. */
   readonly smooth?: boolean;
+  /** `harmonic` for speeds: the mean of "steps per second" is steps by seconds, not the mean of the quotients. */
+  readonly mean?: "plain" | "harmonic";
+  /** A value with its unit, where it is another one than that of the chart. */
+  readonly format?: (value: number) => string;
 }
 
 type Column = (number | null | undefined)[];

@@ -24,11 +24,12 @@ export function figuresOf(y: readonly (number | null | undefined)[]): Figures | 
 /** `Loss: first 0.4, last 0.08, lowest 0.07, highest 0.41.` */
 export function summaryOf(series: readonly ChartSeries[], format: (value: number) => string): string {
   return series
-    .map(({ label, y }) => {
+    .map(({ label, y, format: own }) => {
+      const worded = own ?? format;
       const found = figuresOf(y);
       if (found === null) return `${label}: nothing was measured.`;
       const { first, last, lowest, highest } = found;
-      return `${label}: first ${format(first)}, last ${format(last)}, lowest ${format(lowest)}, highest ${format(highest)}.`;
+      return `${label}: first ${worded(first)}, last ${worded(last)}, lowest ${worded(lowest)}, highest ${worded(highest)}.`;
     })
     .join(" ");
 }
