@@ -49,6 +49,8 @@ export type UploadedFile = Schemas["UploadedFileDocument"];
 export type UploadedPicture = Schemas["UploadedPictureDocument"];
 export type User = Schemas["UserDocument"];
 export type UserChanges = Schemas["ChangesDocument"];
+export type Metrics = Schemas["MetricsDocument"];
+export type Rows = Schemas["RowsDocument"];
 
 /** A measured number as it comes over the wire: JSON has no word for what is not finite. */
 export type Measured = number | "NaN" | "Infinity" | "-Infinity" | null | undefined;

@@ -26,7 +26,9 @@ export function Legend({ title, series, span = 0, axis, format, data, place, ran
     raw: nearest(data[raw] ?? [], shown),
     smooth: smooth === null ? null : nearest(data[smooth] ?? [], shown),
   }));
-  const text = values.map((value, number) => `${series[number]?.label} ${worded(value.raw, series[number]?.format ?? format)}`).join(", ");
+  const text = values
+    .map((value, number) => `${series[number]?.label} ${worded(value.raw, series[number]?.format ?? format)}`)
+    .join(", ");
   const width = range ? range.to - range.from : (x[last] ?? 0) - (x[0] ?? 0);
   const near =
     place === null || at === undefined ? undefined : marks?.find((mark) => Math.abs(mark.x - at) <= width * NEAR);

@@ -28,7 +28,9 @@ export function columnsOf(series: readonly ChartSeries[], span: number, log: boo
     if (isSmoothed(one, span)) {
       const share = one.x.length === 0 ? 1 : x.length / one.x.length;
       const count = (one.count ?? one.x.length) * (one.x === x ? 1 : share);
-      made.push(one.mean === "harmonic" ? inverse(smoothed(x, inverse(column), span, count)) : smoothed(x, column, span, count));
+      made.push(
+        one.mean === "harmonic" ? inverse(smoothed(x, inverse(column), span, count)) : smoothed(x, column, span, count),
+      );
     }
   });
   return made;

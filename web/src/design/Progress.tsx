@@ -1,8 +1,15 @@
 import { percent as percentText } from "~/text/format";
 import styles from "./Progress.module.css";
 
+interface Props {
+  readonly percent: number | null | undefined;
+  readonly label: string;
+  /** Without the number, where it stands beside the bar already. */
+  readonly bare?: boolean;
+}
+
 /** A bar with its number beside it; without a number the bar is empty and says so. */
-export function Progress({ percent, label }: { readonly percent: number | null | undefined; readonly label: string }) {
+export function Progress({ percent, label, bare = false }: Props) {
   const known = percent ?? null;
   return (
     <span className={styles.progress}>
@@ -16,7 +23,7 @@ export function Progress({ percent, label }: { readonly percent: number | null |
       >
         <span className={styles.done} style={{ width: `${Math.min(100, Math.max(0, known ?? 0))}%` }} />
       </span>
-      <span className={styles.number}>{percentText(known)}</span>
+      {bare ? null : <span className={styles.number}>{percentText(known)}</span>}
     </span>
   );
 }

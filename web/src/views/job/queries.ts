@@ -1,11 +1,15 @@
 /** What the page of a training asks for. Everything is refreshed by the job's own events. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "~/api/client";
-import type { JobEvent } from "~/api/documents";
-import type { Axis, Range } from "~/charts/series";
+import type { JobEvent, Reading } from "~/api/documents";
+import { readPage } from "~/api/stream";
+import type { Range } from "~/charts/series";
+import type { JobAxis } from "./search";
 
 const LIVE_MS = 10_000;
 const MOST_EVENTS = 1000;
+
+const pathOf = (job: string) => `/api/jobs/${encodeURIComponent(job)}`;
 
 /** All events of a job, oldest first. */
 export const eventsQuery = (job: string) =>
@@ -14,11 +18,10 @@ export const eventsQuery = (job: string) =>
     queryFn: async () => {
       const found: JobEvent[] = [];
       for (let after: number | null = 0; after !== null; ) {
-        const page = await answer(
-          api.GET("/api/jobs/{job}/events", { params: { path: { job }, query: { after, limit: MOST_EVENTS } } }),
-        );
+        const path = `${pathOf(job)}/events?limit=${MOST_EVENTS}&after=${after}`;
+        const page: Awaited<ReturnType<typeof readPage<JobEvent>>> = await readPage<JobEvent>(path);
         found.push(...page.items);
-        after = page.next ? Number(page.next) : null;
+        after = page.next === null ? null : Number(page.next);
       }
       return found;
     },
@@ -33,7 +36,7 @@ export const metricsQuery = (job: string, isLive: boolean) =>
 
 interface Wanted {
   readonly names: readonly string[];
-  readonly axis: Axis;
+  readonly axis: JobAxis;
   readonly range: Range | null;
   readonly columns: number;
   readonly isLive: boolean;
@@ -68,8 +71,7 @@ export const trainingEventsQuery = (job: string, isRecorded: boolean, isLive: bo
 export const readingsQuery = (job: string) =>
   queryOptions({
     queryKey: ["job", job, "readings"],
-    queryFn: () =>
-      answer(api.GET("/api/jobs/{job}/readings", { params: { path: { job }, query: { latest: true, limit: 1000 } } })),
+    queryFn: () => readPage<Reading>(`${pathOf(job)}/readings?latest=true&limit=1000`),
   });
 
 export const recipeQuery = (recipe: string) =>

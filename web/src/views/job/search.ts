@@ -1,10 +1,13 @@
 /** What the address of a training's page says: tab, zoom, smoothing, axis. A link shows the same picture. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
-import type { Axis, Range } from "~/charts/series";
+import type { Range } from "~/charts/series";
+
+/** Steps, or the time of day. */
+export type JobAxis = "step" | "time";
 
 export interface Picture {
-  readonly axis: Axis;
+  readonly axis: JobAxis;
   readonly log: boolean;
   /** Over how many points is smoothed; null: a share of the run. */
   readonly span: number | null;
@@ -14,7 +17,7 @@ export interface Picture {
 
 /** What of it changes; null removes a parameter. */
 export interface PictureChange {
-  readonly axis?: Axis | null;
+  readonly axis?: JobAxis | null;
   readonly log?: 1 | null;
   readonly smooth?: number | null;
   readonly from?: number | null;
@@ -36,7 +39,7 @@ export function pictureOf(search: Record<string, unknown>): Picture {
 }
 
 /** A range as short numbers: whole steps, or tenths of a second. */
-export function rangeChange(axis: Axis, range: Range | null): PictureChange {
+export function rangeChange(axis: JobAxis, range: Range | null): PictureChange {
   if (range === null) return { from: null, to: null };
   if (axis === "time") return { from: Math.round(range.from * 10) / 10, to: Math.round(range.to * 10) / 10 };
   const from = Math.max(0, Math.floor(range.from));
@@ -47,10 +50,7 @@ export function usePicture(): [Picture, (change: PictureChange) => void] {
   const search: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();
   const { axis, log, smooth, from, to, tab } = search;
-  const picture = useMemo(
-    () => pictureOf({ axis, log, smooth, from, to, tab }),
-    [axis, log, smooth, from, to, tab],
-  );
+  const picture = useMemo(() => pictureOf({ axis, log, smooth, from, to, tab }), [axis, log, smooth, from, to, tab]);
   const change = useCallback(
     (changed: PictureChange) => {
       const next = (old: Record<string, unknown>) => {

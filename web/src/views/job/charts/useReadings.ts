@@ -15,10 +15,10 @@ export function useReadings(job: Job): readonly Reading[] {
   const { data } = useQuery({ ...readingsQuery(job.id), enabled: isLive });
   const [streamed, setStreamed] = useState<readonly Reading[]>(NONE);
   const isKnown = data !== undefined;
-  const cursor = data?.cursor;
+  const last = data?.items[data.items.length - 1]?.seq ?? 0;
 
   // The stream begins behind the first answer; later answers, which come when the stream is lost, only fill gaps.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another cursor must not open another stream
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a later answer must not open another stream
   useEffect(() => {
     if (!isLive || !isKnown) return;
     let waiting: Reading[] = [];
@@ -36,7 +36,7 @@ export function useReadings(job: Job): readonly Reading[] {
           }, GATHER_MS);
         },
       },
-      Number(cursor ?? 0),
+      last,
     );
     return () => {
       window.clearTimeout(timer);

@@ -1,0 +1,53 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Job } from "~/api/documents";
+import { sessionQuery } from "~/api/queries";
+import { Button } from "~/design/Button";
+import { useNow } from "~/design/When";
+import { clock, count, duration, exactly, speed } from "~/text/format";
+import { Questions } from "../header/Questions";
+import type { Stall } from "./stall";
+import styles from "./WhatToKnow.module.css";
+
+/** A stall: since when, by what numbers, when it is stopped, what is kept, and the way to stop it now. */
+export function StallBanner({ job, stall }: { readonly job: Job; readonly stall: Stall }) {
+  const now = useNow();
+  const { data: session } = useQuery(sessionQuery);
+  const [isAsking, setAsking] = useState(false);
+  const { stopsAt } = stall;
+  const left = stopsAt === null ? null : Math.max(0, (stopsAt - now) / 1000);
+  return (
+    <section className={styles.stall} role="alert" aria-label="Stalled">
+      <h2>
+        <span aria-hidden>▲</span> Stalled for {duration((now - stall.since) / 1000)}
+      </h2>
+      <p>{stall.reason}</p>
+      <p title={stopsAt === null ? undefined : exactly(stopsAt)}>
+        {stopsAt === null || left === null
+          ? "It keeps running: stopping on stalls is off."
+          : left > 0
+            ? `It is stopped in ${duration(left)} (${clock(stopsAt, now)}) unless it goes on.`
+            : "It is being stopped."}{" "}
+        {stall.checkpointStep === null
+          ? "There is no checkpoint to keep yet."
+          : `The checkpoint of step ${count(stall.checkpointStep)} is kept.`}
+      </p>
+      <dl className={styles.numbers}>
+        <dt>Last step</dt>
+        <dd>{count(stall.step)}</dd>
+        <dt>Pace</dt>
+        <dd>
+          {speed(stall.pace)}, usually {speed(stall.usualPace)}
+        </dd>
+        <dt>Time left</dt>
+        <dd>{duration(stall.eta)} by its last readings</dd>
+        <dt>Certainty</dt>
+        <dd>{stall.confidence ?? "unknown"}</dd>
+      </dl>
+      {session?.rights.includes("train") && job.desired === "RUN" ? (
+        <Button onClick={() => setAsking(true)}>Stop now…</Button>
+      ) : null}
+      <Questions job={job} question={isAsking ? "stop" : null} onClose={() => setAsking(false)} />
+    </section>
+  );
+}

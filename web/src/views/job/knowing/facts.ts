@@ -1,0 +1,141 @@
+/** What the charts and figures of a training mean, in sentences. The most urgent come first. */
+import type { Job, JobEvent, Reading } from "~/api/documents";
+import { clock, count, dollars, duration, figure, finite, memoryOf, percent, speed } from "~/text/format";
+import type { Tone } from "~/text/states";
+import { type Pace, paceOf } from "./pace";
+
+export interface Fact {
+  readonly key: string;
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+const MICROS = 1_000_000;
+
+export function factsOf(job: Job, events: readonly JobEvent[], readings: readonly Reading[], now: number): Fact[] {
+  const facts = [...warnings(job), ...(job.outcome === null ? going(job, events, readings, now) : ended(job, events))];
+  return [...facts, ...memory(job)];
+}
+
+/** What somebody should look at; stalls and parked machines have a place of their own. */
+function warnings(job: Job): Fact[] {
+  const { loss } = job.progress;
+  const found: Fact[] = [];
+  if (job.outcome === null && typeof loss === "string") {
+    const text = `The loss is ${loss === "NaN" ? "no number (NaN)" : "infinite"}: what it learns from now on is lost.`;
+    found.push({ key: "loss", tone: "bad", text });
+  }
+  for (const { kind, message } of job.alerts) {
+    if (kind !== "stall" && kind !== "parked") found.push({ key: kind, tone: "attention", text: sentence(message) });
+  }
+  return found;
+}
+
+function going(job: Job, events: readonly JobEvent[], readings: readonly Reading[], now: number): Fact[] {
+  if (job.state === "QUEUED" || job.state === "PROVISIONING") {
+    const last = events.findLast(({ kind }) => kind === "waiting_for_offer" || kind === "create_refused");
+    return [
+      { key: "waiting", tone: last ? "attention" : "waiting", text: last?.sentence ?? "It waits for its machine." },
+      ...forecast(job, now),
+    ];
+  }
+  if (job.transfer) {
+    const { way, bytes, total, eta_seconds: left } = job.transfer;
+    const share = total > 0 ? percent((bytes / total) * 100) : "some";
+    const rest = left === null || left === undefined ? "" : `, ${duration(left)} left`;
+    return [
+      { key: "transfer", tone: "running", text: `${way === "sending" ? "Sending" : "Fetching"}: ${share}${rest}.` },
+    ];
+  }
+  if (job.state !== "EXECUTING") return [];
+  const pace = paceOf(readings);
+  return [...(pace ? [paceFact(pace)] : before(job)), ...learning(job), ...forecast(job, now)];
+}
+
+function before(job: Job): Fact[] {
+  if (job.progress.step !== null && job.progress.step !== undefined) {
+    const { steps_per_second: now } = job.progress;
+    return [{ key: "pace", tone: "running", text: `Training, ${speed(now)}. It is too early to say how steadily.` }];
+  }
+  const doing = job.progress.phase ?? job.progress.active_step;
+  return [{ key: "pace", tone: "running", text: `Not a step yet${doing ? `: ${doing}` : ""}.` }];
+}
+
+function paceFact({ stepsPerSecond, change, isSteady, over }: Pace): Fact {
+  const now = speed(stepsPerSecond);
+  if (isSteady) return { key: "pace", tone: "good", text: `Pace ${now}, steady for ${duration(over)}.` };
+  const by = percent(Math.abs(change) * 100);
+  return change < 0
+    ? { key: "pace", tone: "attention", text: `Pace ${now}: ${by} slower than before.` }
+    : { key: "pace", tone: "running", text: `Pace ${now}: ${by} faster than before.` };
+}
+
+function learning({ progress }: Job): Fact[] {
+  const first = finite(progress.first_loss);
+  const last = finite(progress.loss);
+  if (first === null || last === null || first === 0) return [];
+  const share = percent(Math.abs(last / first - 1) * 100);
+  const text = `Loss ${figure(last)}, ${share} ${last <= first ? "below" : "above"} its first value.`;
+  return [{ key: "learning", tone: last <= first ? "good" : "attention", text }];
+}
+
+/** When it is ready and what it will have cost, against the quote and the limit. */
+function forecast(job: Job, now: number): Fact[] {
+  const eta = finite(job.progress.eta_seconds);
+  const perHour = job.costs.reduce((sum, line) => sum + (line.ended_at === null ? line.rate_per_hour_micros : 0), 0);
+  const limit = job.limits.max_spend_usd;
+  if (eta === null || job.state !== "EXECUTING") {
+    const { low, high } = job.quote.cost_usd;
+    const text = `Quoted ${dollars(low)} to ${dollars(high)}; it is stopped at ${dollars(limit)}.`;
+    return [{ key: "cost", tone: "waiting", text }];
+  }
+  const total = job.cost_usd + (perHour / MICROS) * (eta / 3600);
+  const ready: Fact = {
+    key: "ready",
+    tone: "running",
+    text: `The training is over in about ${duration(eta)}, at ${clock(now + eta * 1000, now)}.`,
+  };
+  if (total > limit) {
+    const text = `At this pace it would cost ${dollars(total)}: it is stopped before its end, at ${dollars(limit)}.`;
+    return [ready, { key: "cost", tone: "bad", text }];
+  }
+  const { high } = job.quote.cost_usd;
+  const isDear = total > high;
+  const text = `At this pace it costs ${dollars(total)} in the end${isDear ? `, above the quote of at most ${dollars(high)}` : ", within its quote"}.`;
+  return [ready, { key: "cost", tone: isDear ? "attention" : "good", text }];
+}
+
+function ended(job: Job, events: readonly JobEvent[]): Fact[] {
+  const started = events.find(({ kind }) => kind === "training_started");
+  const over = events.findLast(({ kind, to }) => kind === "state" && to === "FETCHING_RESULTS");
+  const facts: Fact[] = [];
+  if (started && over) {
+    const seconds = (Date.parse(over.at) - Date.parse(started.at)) / 1000;
+    const steps = job.progress.step;
+    const of = steps === null || steps === undefined ? "" : ` for ${count(steps)} steps`;
+    facts.push({ key: "trained", tone: "good", text: `Trained ${duration(seconds)}${of}.` });
+  }
+  const { low, high } = job.quote.cost_usd;
+  const against =
+    job.cost_usd < low ? "less than the quote of" : job.cost_usd > high ? "more than the quote of" : "quoted";
+  facts.push(...learning(job), {
+    key: "cost",
+    tone: job.cost_usd > high ? "attention" : "good",
+    text: `Cost ${dollars(job.cost_usd)}, ${against} ${dollars(low)} to ${dollars(high)}.`,
+  });
+  return facts;
+}
+
+function memory({ used }: Job): Fact[] {
+  const { gpu_memory_gib: peak, gpu_gib: total } = used;
+  if (peak === null || peak === undefined || !total) return [];
+  const share = (peak / total) * 100;
+  const tone: Tone = share >= 95 ? "bad" : share >= 85 ? "attention" : "good";
+  const text = `GPU memory at most ${memoryOf(peak, total)}${share >= 95 ? ": a little more and it fails" : ""}.`;
+  return [{ key: "memory", tone, text }];
+}
+
+function sentence(message: string): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
