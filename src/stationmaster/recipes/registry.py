@@ -101,6 +101,11 @@ def lint(path: Path) -> list[Problem]:
     return _checked(_recipe_file(path))[1]
 
 
+def lint_text(text: str) -> list[Problem]:
+    """Everything that is wrong with a recipe that has no folder yet: the files that it names are not looked for."""
+    return check_recipe(text, file=FILE_NAMES[0])[1]
+
+
 def _files(folders: Sequence[Path]) -> Iterator[Path]:
     for registry in (*folders, BUILTIN):
         if not registry.is_dir():

@@ -42,6 +42,9 @@ class Recipes(Protocol):
         Raises NotFound if there is no recipe.
         """
 
+    def lint_text(self, text: str) -> Sequence[Problem]:
+        """All problems of the recipe in a text, without what is wrong with files beside it; empty if it is valid."""
+
     def write_skeleton(self, folder: Path) -> Path:
         """Write a new, commented recipe that works, in a folder with the recipe's name, and return its file.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from stationmaster.errors import NotFound, UserError
 from tests.support.jobs.local_world import LocalWorld
@@ -65,6 +67,39 @@ def test_a_broken_recipe_is_told_with_its_line_and_hides_no_other(own_recipes: P
     assert listed.problems == (problem,)
     assert "tiny-lora@1" in [recipe.reference for recipe in listed.recipes]
     assert "portrait@1" not in [recipe.reference for recipe in listed.recipes]
+
+
+def test_a_recipe_that_is_being_written_is_checked_as_a_text(world: LocalWorld) -> None:
+    recipes = world.station.recipes
+    (problem,) = recipes.lint_text("name: portrait\nversion: [1\n")
+    assert (problem.file, problem.field) == ("recipe.yaml", "")
+    problems = {each.field: each for each in recipes.lint_text("name: portrait\nverson: 1\n")}
+    assert problems["verson"].line == 2
+    assert problems["verson"].fix == "did you mean `version`?"
+    assert problems["steps"].fix == "add `steps:`"
+
+
+def test_a_valid_text_has_no_problems(world: LocalWorld, tmp_path: Path) -> None:
+    text = world.station.recipes.write_skeleton(tmp_path / "portrait").read_text()
+    assert list(world.station.recipes.lint_text(text)) == []
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        '{{ "a" * 1000000000 }}',
+        '{{ "%1000000000d" % 1 }}',
+        '{{ "aaaaaaaaaa"' + """ | replace("a", "aaaaaaaaaa")""" * 20 + " }}",
+        "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}",
+    ],
+    ids=["repeated", "padded", "replaced", "nested"],
+)
+def test_a_text_cannot_make_the_server_work_for_long(world: LocalWorld, tmp_path: Path, argument: str) -> None:
+    text = world.station.recipes.write_skeleton(tmp_path / "portrait").read_text()
+    document = yaml.safe_load(text)
+    document["steps"][0]["argv"] = ["python3", argument]
+    (problem,) = world.station.recipes.lint_text(yaml.safe_dump(document))
+    assert re.search("only for numbers|characters|too deeply", problem.message)
 
 
 def test_where_there_is_no_recipe_there_is_nothing_to_check(world: LocalWorld, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from stationmaster.api.problems import problems
 from stationmaster.api.visit import Reading
 from stationmaster.recipes.schema import Recipe
-from stationmaster.station.wire.recipes import RecipeListDocument
+from stationmaster.station.wire.recipes import RecipeListDocument, RecipeProblemsDocument, RecipeTextRequest
 
 routes = APIRouter(prefix="/api", tags=["recipes"], responses=problems(400, 401, 403, 404, 422))
 
@@ -22,6 +22,16 @@ def list_recipes(
 ) -> RecipeListDocument:
     found = visit.station.recipes.listed(with_older=with_older)
     return RecipeListDocument.of(found, with_definitions=with_definitions)
+
+
+@routes.post(
+    "/recipes/lint",
+    operation_id="lint_recipe",
+    summary="Check a recipe that is being written",
+    description="Nothing is stored. Files that it names, and the name of its folder, are not checked.",
+)
+def lint_recipe(visit: Reading, body: RecipeTextRequest) -> RecipeProblemsDocument:
+    return RecipeProblemsDocument.of(visit.station.recipes.lint_text(body.text))
 
 
 # The name may have any character, a slash too: whatever it is, the answer says that there is no such recipe.

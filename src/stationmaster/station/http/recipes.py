@@ -10,7 +10,7 @@ from stationmaster.recipes import registry, skeleton
 from stationmaster.recipes.schema import Recipe
 from stationmaster.station.http.connection import Connection, segment
 from stationmaster.station.recipes import Problem, RecipeList
-from stationmaster.station.wire.recipes import RecipeListDocument
+from stationmaster.station.wire.recipes import RecipeListDocument, RecipeProblemsDocument, RecipeTextRequest
 
 
 class HttpRecipes:
@@ -28,6 +28,10 @@ class HttpRecipes:
 
     def lint(self, path: Path) -> Sequence[Problem]:
         return registry.lint(path)
+
+    def lint_text(self, text: str) -> Sequence[Problem]:
+        body = RecipeTextRequest.checked(text=text)
+        return self._connection.post("/api/recipes/lint", RecipeProblemsDocument, body).value()
 
     def write_skeleton(self, folder: Path) -> Path:
         return skeleton.write_skeleton(folder)

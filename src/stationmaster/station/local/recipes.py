@@ -27,5 +27,8 @@ class LocalRecipes:
     def lint(self, path: Path) -> Sequence[Problem]:
         return registry.lint(path)
 
+    def lint_text(self, text: str) -> Sequence[Problem]:
+        return registry.lint_text(text)
+
     def write_skeleton(self, folder: Path) -> Path:
         return skeleton.write_skeleton(folder)

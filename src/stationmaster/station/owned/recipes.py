@@ -28,6 +28,9 @@ class OwnedRecipes:
     def lint(self, path: Path) -> Sequence[Problem]:
         _on_the_server()
 
+    def lint_text(self, text: str) -> Sequence[Problem]:
+        return self._all.lint_text(text)
+
     def write_skeleton(self, folder: Path) -> Path:
         _on_the_server()
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from pydantic import Field
 
 from stationmaster.recipes.schema import Recipe
 from stationmaster.station.recipes import Problem, RecipeList
-from stationmaster.station.wire.document import Document
+from stationmaster.station.wire.document import Document, RequestDocument
+
+LONGEST_RECIPE = 200_000
+"""Characters; the longest of the built-in ones has 20,000."""
 
 
 class ListedRecipeDocument(Document):
@@ -40,6 +44,26 @@ class RecipeProblemDocument(Document):
 
     def value(self) -> Problem:
         return Problem(file=self.file, line=self.line, field=self.field, message=self.message, fix=self.fix)
+
+
+class RecipeTextRequest(RequestDocument):
+    """A recipe that somebody is writing."""
+
+    text: str = Field(max_length=LONGEST_RECIPE, examples=["name: portrait\nversion: 1\n"])
+    """What is in recipe.yaml."""
+
+
+class RecipeProblemsDocument(Document):
+    """What is wrong with a recipe; nothing if it can be used. Files that it names are not looked for."""
+
+    problems: tuple[RecipeProblemDocument, ...]
+
+    @classmethod
+    def of(cls, found: Sequence[Problem]) -> Self:
+        return cls(problems=tuple(RecipeProblemDocument.of(each) for each in found))
+
+    def value(self) -> tuple[Problem, ...]:
+        return tuple(each.value() for each in self.problems)
 
 
 class RecipeListDocument(Document):
