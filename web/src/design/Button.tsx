@@ -8,6 +8,11 @@ interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly children: ReactNode;
 }
 
+/** For links that look like buttons: they lead somewhere or download something. */
+export function buttonClass(kind: "main" | "plain" | "quiet" = "plain"): string {
+  return `${styles.button} ${styles[kind]} ${styles.link}`;
+}
+
 export function Button({ kind = "plain", busy = false, disabled, children, className, ...rest }: Props) {
   const classes = [styles.button, styles[kind], className].filter(Boolean).join(" ");
   return (
