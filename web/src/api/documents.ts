@@ -26,6 +26,7 @@ export type LedgerEntry = Schemas["EntryDocument"];
 export type ListedUser = Schemas["ListedUserDocument"];
 export type LogError = Schemas["LogErrorDocument"];
 export type Machine = Schemas["MachineDocument"];
+export type CostsOverTime = Schemas["CostsOverTimeDocument"];
 export type Message = Schemas["NoteDocument"];
 export type Model = Schemas["ModelDocument"];
 export type Offer = Schemas["RankedOfferDocument"];
@@ -33,6 +34,9 @@ export type PaidLine = Schemas["PaidLineDocument"];
 export type Place = Schemas["PlaceDocument"];
 export type Proposal = Schemas["ProposalDocument"];
 export type Ranking = Schemas["RankingDocument"];
+export type Overview = Schemas["OverviewDocument"];
+export type OverviewRow = Schemas["OverviewRowDocument"];
+export type OverviewSummary = Schemas["SummaryDocument"];
 export type Reading = Schemas["ReadingDocument"];
 export type Recipe = Schemas["Recipe"];
 export type RecipeProblem = Schemas["RecipeProblemDocument"];
@@ -53,6 +57,7 @@ export type User = Schemas["UserDocument"];
 export type UserChanges = Schemas["ChangesDocument"];
 export type Metrics = Schemas["MetricsDocument"];
 export type Rows = Schemas["RowsDocument"];
+export type Sweep = Schemas["SweepDocument"];
 
 /** A measured number as it comes over the wire: JSON has no word for what is not finite. */
 export type Measured = number | "NaN" | "Infinity" | "-Infinity" | null | undefined;

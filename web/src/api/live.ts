@@ -28,9 +28,11 @@ export function followEvents(queries: QueryClient): () => void {
     isWaiting = false;
     const jobs = changed;
     changed = new Set();
-    // Every list may show any job; what is shown of one job is fetched again only for that job.
+    // Every list may show any job; what is shown of one job is fetched again only for that job. What many events must
+    // not make the server do again and again, such as asking the providers, has its own pace.
     void queries.invalidateQueries({
-      predicate: ({ queryKey: [noun, id] }) => (noun === "job" ? jobs.has(String(id)) : !STILL.has(noun)),
+      predicate: ({ queryKey: [noun, id], meta }) =>
+        meta?.ownPace !== true && (noun === "job" ? jobs.has(String(id)) : !STILL.has(noun)),
     });
   }
 

@@ -6,6 +6,7 @@ import { useConnection } from "~/api/connection";
 import { followEvents } from "~/api/live";
 import { Bell } from "~/frame/bell/Bell";
 import { ConnectionMark, LostBanner } from "~/frame/ConnectionMark";
+import { MoneyNow } from "~/frame/MoneyNow";
 import { Shortcuts } from "~/frame/Shortcuts";
 import { UserMenu } from "~/frame/UserMenu";
 import { VIEWS } from "~/frame/views";
@@ -32,6 +33,7 @@ export function Frame() {
           <Shortcuts />
           <div className={styles.right}>
             <ConnectionMark />
+            <MoneyNow />
             <Bell />
             <UserMenu />
           </div>
