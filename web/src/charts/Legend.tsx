@@ -49,7 +49,7 @@ export function Legend({ title, series, span = 0, axis, format, data, place, ran
       {series.map((one, number) => (
         <span key={one.key} className={styles.entry}>
           <span className={styles.swatch} style={{ background: seriesToken(one.colour ?? number + 1) }} />
-          {series.length > 1 ? <span className={styles.label}>{one.label}</span> : null}
+          {series.length > 1 || one.label !== title ? <span className={styles.label}>{one.label}</span> : null}
           <span className={styles.value}>{worded(values[number]?.raw, one.format ?? format)}</span>
           {values[number]?.smooth !== null ? (
             <span className="quiet">smoothed {worded(values[number]?.smooth, one.format ?? format)}</span>

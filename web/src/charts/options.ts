@@ -44,7 +44,13 @@ export function optionsOf(live: RefObject<Live>, colours: Colours, width: number
         const stroke = seriesColour(colours, one.colour ?? place + 1);
         const smooth = isSmoothed(one, span);
         const points = { show: one.x.length < 2, stroke, fill: stroke };
-        const raw: uPlot.Series = { stroke, width: smooth ? 1 : 1.5, alpha: smooth ? 0.45 : 1, points };
+        const raw: uPlot.Series = {
+          stroke,
+          width: smooth ? 1 : 1.5,
+          alpha: smooth ? 0.45 : 1,
+          points,
+          spanGaps: one.spans === true,
+        };
         return smooth ? [raw, { stroke, width: 2, points: { show: false } }] : [raw];
       }),
     ],
@@ -97,7 +103,7 @@ function xAxis(live: RefObject<Live>, colours: Colours): uPlot.Axis {
     font: colours.font,
     size: 28,
     gap: 4,
-    space: 72,
+    space: axisSpace,
     grid: { show: false },
     ticks: { stroke: colours.line, size: 4, width: 1 },
     border: { show: true, stroke: colours.line, width: 1 },
@@ -110,6 +116,11 @@ const PLACES: Record<Axis, Partial<uPlot.Axis>> = {
   elapsed: { incrs: SECONDS, values: (_plot, splits) => splits.map(elapsedText) },
   time: { values: (_plot, splits, _axis, _space, increment) => splits.map((at) => timeText(at, increment)) },
 };
+
+/** Between two places that are named, in pixels: a narrow chart has room for fewer and shorter names. */
+function axisSpace(_plot: uPlot, _axis: number, _low: number, high: number, width: number): number {
+  return width < 300 && high < 1e6 ? 44 : 72;
+}
 
 function yAxis(live: RefObject<Live>, colours: Colours): uPlot.Axis {
   return {

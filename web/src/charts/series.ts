@@ -27,6 +27,8 @@ export interface ChartSeries {
   readonly smooth?: boolean;
   /** `harmonic` for speeds: the mean of "steps per second" is steps by seconds, not the mean of the quotients. */
   readonly mean?: "plain" | "harmonic";
+  /** Whether lines go on over places where nothing was measured: for what is measured less often than the others. */
+  readonly spans?: boolean;
   /** A value with its unit, where it is another one than that of the chart. */
   readonly format?: (value: number) => string;
 }

@@ -39,13 +39,13 @@ function ofTotal(label: string, series: Series | undefined, total: number | null
   if (series === undefined || total === null || total <= 0) return null;
   const y = series.y.map((value) => (value === null ? null : (value / total) * 100));
   const format = (value: number) => memoryOf((value * total) / 100, total);
-  return { key: series.name, label, x: series.x, y, colour, format, smooth: false };
+  return { key: series.name, label, x: series.x, y, colour, format, smooth: false, spans: true };
 }
 
 function inPercent(label: string, series: Series | undefined, colour: number): ChartSeries | null {
   return series === undefined
     ? null
-    : { key: series.name, label, x: series.x, y: series.y, colour, format: percent, smooth: false };
+    : { key: series.name, label, x: series.x, y: series.y, colour, format: percent, smooth: false, spans: true };
 }
 
 function highest(series: Series | undefined): number | null {
