@@ -47,6 +47,7 @@ export function figure(value: Measured): string {
   if (number === null) return value === null || value === undefined ? UNKNOWN : String(value);
   const size = Math.abs(number);
   if (number !== 0 && size < 0.001) return number.toExponential(1).replace("e-0", "e-");
+  if (size >= 1e9) return number.toExponential(1).replace("e+", "e");
   if (size >= 10_000) return number.toLocaleString("en-US", { maximumFractionDigits: 0 });
   return String(Number(number.toPrecision(4)));
 }

@@ -5,7 +5,8 @@ import { figure, UNKNOWN } from "~/text/format";
 export function settingValue(value: unknown): string {
   if (value === null || value === undefined) return UNKNOWN;
   if (typeof value === "boolean") return value ? "on" : "off";
-  if (typeof value === "number") return Number.isInteger(value) ? String(value) : figure(value);
+  if (typeof value === "number")
+    return Number.isInteger(value) && Math.abs(value) < 1e9 ? String(value) : figure(value);
   if (Array.isArray(value)) return value.map(settingValue).join(", ");
   if (typeof value === "object") return JSON.stringify(value);
   return value === "" ? "“”" : String(value);

@@ -31,7 +31,16 @@ export function ApplyDialog({ job, analysis, onClose }: Props) {
   const numbers = choices.filter((choice) => choice.isPossible && chosen.has(choice.number)).map((one) => one.number);
   const terms = useQuery({ ...followingQuery(job.id, numbers, resume), placeholderData: keepPreviousData });
 
-  if (possible.error) return <ProblemNote problem={possible.error} />;
+  if (possible.error) {
+    return (
+      <>
+        <ProblemNote problem={possible.error} onRetry={() => void possible.refetch()} />
+        <div className={styles.buttons}>
+          <Button onClick={onClose}>Leave it</Button>
+        </div>
+      </>
+    );
+  }
   if (!possible.data) return <Loading what="what can be applied" height={240} />;
   const differences = numbers.length > 0 ? terms.data : undefined;
   const go = () =>

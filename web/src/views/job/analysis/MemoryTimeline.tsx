@@ -36,15 +36,16 @@ export function MemoryTimeline({ job, analysis }: { readonly job: Job; readonly 
         zones={zones}
         ends={top > 0 ? [0, top] : undefined}
         format={gigabytes}
-      >
-        <span className={styles.zones}>
+      />
+      {zones.length > 0 ? (
+        <p className={styles.zones}>
           {zones.map((zone) => (
             <span key={zone.kind} className={styles[zone.kind]}>
               {zone.label}
             </span>
           ))}
-        </span>
-      </LineChart>
+        </p>
+      ) : null}
       {marks.length > 0 ? (
         <details className={styles.events}>
           <summary>{counted(marks.length, "event")} in this chart</summary>

@@ -4,7 +4,7 @@ import type { Mark, MarkKind, Zone } from "~/charts/marks";
 import type { ChartSeries } from "~/charts/series";
 import { percent } from "~/text/format";
 
-/** Events that are worth a mark; the ends of what began are not. */
+/** Events that are worth a mark; the ends of what began and single pictures are not. */
 const EVENTS: Record<string, { readonly kind: MarkKind; readonly words: string }> = {
   oom_error: { kind: "problem", words: "Out of memory" },
   batch_size_adjustment: { kind: "event", words: "Batch size changed" },
@@ -29,9 +29,8 @@ export function memorySeries(timeline: readonly TimelinePoint[], label: string):
 
 export function eventMarks(timeline: readonly TimelinePoint[]): readonly Mark[] {
   return timeline.flatMap(({ timestamp, event, step }) => {
-    if (!event || !isNumber(timestamp)) return [];
-    const known = EVENTS[event];
-    if (!known) return event.endsWith("_end") ? [] : [{ x: timestamp, kind: "event" as const, label: worded(event) }];
+    const known = EVENTS[event ?? ""];
+    if (!known || !isNumber(timestamp)) return [];
     const label = isNumber(step) ? `${known.words} at step ${step.toLocaleString("en-US")}` : known.words;
     return [{ x: timestamp, kind: known.kind, label }];
   });
@@ -55,9 +54,4 @@ function share(value: unknown): number | null {
 
 function isNumber(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value);
-}
-
-function worded(event: string): string {
-  const words = event.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

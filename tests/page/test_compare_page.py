@@ -1,0 +1,103 @@
+"""Runs side by side: what differs, their charts over each other, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.browser.advised_jobs import trained_like_anns
+from tests.support.browser.visitor import Visitor, visiting
+from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
+
+
+@pytest.fixture(scope="module")
+def other(world: PeopledWorld) -> Iterator[str]:
+    """A job like ann's with another learning rate."""
+    with trained_like_anns(world, "steeper", learning_rate=0.5) as job:
+        yield job
+
+
+def opened(visitor: Visitor, *jobs: str) -> None:
+    visitor.open("/compare?" + "&".join(f"jobs={job}" for job in jobs))
+    expect(visitor.page.get_by_role("heading", name=f"Compare {len(jobs)} runs")).to_be_visible()
+
+
+def test_only_what_differs_is_listed_and_the_rest_is_folded(visitor: Visitor, other: str) -> None:
+    opened(visitor, ANNS_JOB, other)
+    page = visitor.page
+    differing = page.get_by_role("region", name="What differs").last
+    expect(differing.get_by_role("row", name="learning_rate 0.01 0.5")).to_be_visible()
+    expect(differing.get_by_role("row", name="optimizer")).to_have_count(0)
+    page.get_by_text("settings are the same").click()
+    expect(page.get_by_role("definition").filter(has_text="adam")).to_be_visible()
+    outcome = page.get_by_role("region", name="Outcome, time and cost").last
+    expect(outcome.get_by_role("row", name="Outcome")).to_contain_text("Completed")
+    expect(outcome.get_by_role("row", name="Last loss")).to_contain_text("0.25")
+    assert visitor.page.url.endswith(f"jobs={ANNS_JOB}&jobs={other}")
+
+
+def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, other: str) -> None:
+    opened(visitor, ANNS_JOB, other)
+    page = visitor.page
+    chart = page.get_by_role("figure", name="Loss")
+    expect(chart.locator("canvas")).to_be_visible()
+    expect(chart).to_contain_text("A anns cats")
+    page.get_by_label("Over").select_option("time")
+    page.get_by_label("Log scale").check()
+    expect(page.get_by_label("Log scale")).to_be_checked()
+    page.wait_for_url("**axis=time**")
+    page.reload()
+    expect(page.get_by_label("Over")).to_have_value("time")
+    expect(page.get_by_label("Log scale")).to_be_checked()
+    expect(page.get_by_role("region", name="Samples").get_by_text("anns cats").first).to_be_visible()
+
+
+def test_runs_are_added_moved_and_removed_and_keep_their_letter(visitor: Visitor, other: str) -> None:
+    visitor.open(f"/compare?jobs={ANNS_JOB}")
+    page = visitor.page
+    page.get_by_label("Find a training").fill("steep")
+    page.get_by_role("button", name=other).click()
+    heads = page.get_by_role("region", name="What differs").last.get_by_role("columnheader")
+    expect(heads).to_have_count(2)
+    expect(heads.first).to_contain_text("A")
+    expect(heads.first).to_contain_text("anns cats")
+    page.get_by_role("button", name="Move or remove run A").click()
+    page.get_by_role("menuitem", name="Move right").click()
+    expect(heads.first).to_contain_text(other)
+    expect(heads.first).to_contain_text("B")
+    page.get_by_role("button", name="Move or remove run B").click()
+    page.get_by_role("menuitem", name="Remove from the comparison").click()
+    expect(page.get_by_role("heading", name=f"Choose a run to compare with {ANNS_JOB}")).to_be_visible()
+
+
+def test_with_nothing_to_compare_recent_runs_are_offered(visitor: Visitor, other: str) -> None:
+    visitor.open("/compare")
+    page = visitor.page
+    expect(page.get_by_role("button", name="Compare")).to_be_disabled()
+    page.get_by_role("checkbox", name="anns cats").check()
+    page.get_by_role("checkbox", name=other).check()
+    assert visitor.accessibility_problems() == []
+    page.get_by_role("button", name="Compare 2 runs").click()
+    expect(page.get_by_role("heading", name="Compare 2 runs")).to_be_visible()
+
+
+def test_a_job_that_does_not_exist_is_named_with_others_to_choose(visitor: Visitor) -> None:
+    visitor.open(f"/compare?jobs={ANNS_JOB}&jobs=gone")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("gone")
+    expect(visitor.page.get_by_label("Find a training")).to_be_visible()
+    visitor.complaints.clear()  # the browser itself reports the refusal
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 380)])
+def test_the_comparison_is_accessible_and_fits(
+    browser: Browser, world: PeopledWorld, other: str, scheme: str, width: int
+) -> None:
+    viewport = {"width": width, "height": 800}
+    with visiting(browser, world.urls[0], color_scheme=scheme, viewport=viewport) as visitor:
+        visitor.sign_in(world.tokens["administrator"])
+        opened(visitor, ANNS_JOB, other)
+        expect(visitor.page.get_by_role("figure", name="Loss").locator("canvas")).to_be_visible()
+        assert visitor.accessibility_problems() == []
+        assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
