@@ -19,7 +19,7 @@ APPLY = "Apply recommended settings"
 def advised(world: PeopledWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A job of ann's whose six workers filled the memory."""
     report = full_memory(tmp_path_factory.mktemp("case"))
-    with trained_like_anns(world, "advised", report=report, workers=6, batch_size=2) as job:
+    with trained_like_anns(world, "advised", report=report, losses=(0.5, 0.4), workers=6, batch_size=2) as job:
         yield job
 
 
@@ -82,6 +82,10 @@ def test_the_recommended_settings_become_a_new_jobs_form(visitor: Visitor, advis
     dialog.get_by_role("button", name="Open the form with 2 changes").click()
     page.wait_for_url(f"**/new?retry={advised}&apply=*")
     assert page.url.endswith("apply=workers%2Cbatch_size")
+    differences = page.get_by_role("region", name="Differences")
+    expect(differences.get_by_role("row", name="Workers 6")).to_contain_text("→ 0")
+    expect(differences.get_by_role("row", name="Batch size 2")).to_contain_text("→ 1")
+    expect(page.get_by_label("Batch size", exact=True)).to_have_value("1")
 
 
 def test_what_is_not_analysed_says_so_and_why_it_cannot_be(visitor: Visitor, world: PeopledWorld) -> None:

@@ -15,7 +15,7 @@ from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 @pytest.fixture(scope="module")
 def other(world: PeopledWorld) -> Iterator[str]:
     """A job like ann's with another learning rate."""
-    with trained_like_anns(world, "steeper", learning_rate=0.5) as job:
+    with trained_like_anns(world, "steeper", losses=(1.5, 0.7, 0.25), learning_rate=0.5) as job:
         yield job
 
 
@@ -44,6 +44,7 @@ def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, 
     chart = page.get_by_role("figure", name="Loss")
     expect(chart.locator("canvas")).to_be_visible()
     expect(chart).to_contain_text("A anns cats")
+    expect(chart).to_contain_text(f"B {other} 0.25")
     page.get_by_label("Over").select_option("time")
     page.get_by_label("Log scale").check()
     expect(page.get_by_label("Log scale")).to_be_checked()
@@ -51,7 +52,18 @@ def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, 
     page.reload()
     expect(page.get_by_label("Over")).to_have_value("time")
     expect(page.get_by_label("Log scale")).to_be_checked()
-    expect(page.get_by_role("region", name="Samples").get_by_text("anns cats").first).to_be_visible()
+    expect(page.get_by_role("figure", name="Loss")).to_contain_text("A anns cats")
+
+
+def test_samples_stand_in_rows_by_prompt_at_the_step_of_one_slider(visitor: Visitor, other: str) -> None:
+    opened(visitor, ANNS_JOB, other)
+    samples = visitor.page.get_by_role("region", name="Samples")
+    expect(samples.get_by_role("img").first).to_be_visible()
+    expect(samples.get_by_text("A anns cats, step 20").first).to_be_visible()
+    expect(samples).to_contain_text(f"No samples: B {other}.")
+    samples.get_by_role("slider").press("ArrowLeft")
+    expect(samples.get_by_text("A anns cats, step 0").first).to_be_visible()
+    visitor.page.wait_for_url("**sample=0**")
 
 
 def test_runs_are_added_moved_and_removed_and_keep_their_letter(visitor: Visitor, other: str) -> None:

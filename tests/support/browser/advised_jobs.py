@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 from stationmaster.analysis.analyse import analyse
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.report import Report, Severity
+from stationmaster.model import StepReading
+from stationmaster.store import readings
 from tests.support.analysis_cases.catalogue import CASES
 from tests.support.analysis_cases.reading import recorded_run
 from tests.support.jobs.advice import advice
@@ -39,9 +41,12 @@ def full_memory(folder: Path) -> Report:
 
 @contextmanager
 def trained_like_anns(
-    world: PeopledWorld, job_id: str, *, report: Report | None = None, **parameters: Any
+    world: PeopledWorld, job_id: str, *, report: Report | None = None, losses: Sequence[float] = (), **parameters: Any
 ) -> Iterator[str]:
-    """A job on the dataset of ann's, which has ended; `report` is its analysis. It is removed afterwards."""
+    """A job on the dataset of ann's, which has ended; its log showed the losses, `report` is its analysis.
+
+    It is removed afterwards.
+    """
     like = world.store.jobs.get(ANNS_JOB).spec
     put_trained(
         world.store,
@@ -53,6 +58,9 @@ def trained_like_anns(
         dataset=like.dataset,
         parameters={**like.parameters, **parameters},
     )
+    with world.store.database.write() as connection:
+        shown = [StepReading(attempt=1, at=1_000.0 + step, step=step, loss=loss) for step, loss in enumerate(losses, 1)]
+        readings.append(connection, readings.rows(job_id, shown))
     if report is not None:
         assert world.store.analyses.put(job_id, 1, dataclasses.replace(report, job_id=job_id))
     try:

@@ -33,6 +33,7 @@ export function Shortcuts() {
       <button
         type="button"
         className={styles.search}
+        aria-label="Search"
         onClick={search}
         onPointerEnter={() => void fetchSearch()}
         onFocus={() => void fetchSearch()}

@@ -17,6 +17,7 @@ export function ComparedSamples({ runs }: { readonly runs: readonly Run[] }) {
     return artifacts ? [{ run, samples: samplesOf(run.job.id, artifacts) }] : [];
   });
   const withSamples = columns.filter(({ samples }) => samples.steps.length > 0);
+  const without = columns.filter((column) => !withSamples.includes(column));
   const steps = [...new Set(withSamples.flatMap(({ samples }) => samples.steps))].sort(byStep);
   const last = steps.findLast((step) => step !== null) ?? null;
   const number = wanted === null ? Number.NaN : Number(wanted);
@@ -42,11 +43,15 @@ export function ComparedSamples({ runs }: { readonly runs: readonly Run[] }) {
       ) : (
         <div className={styles.samples}>
           <SampleGrid
+            named
             columns={withSamples.map(({ run, samples }) => {
               const own = nearestStep(samples, step);
               return { title: `${run.letter} ${run.job.name}, ${stepText(own)}`, samples, step: own };
             })}
           />
+          {without.length > 0 ? (
+            <p className="quiet">No samples: {without.map(({ run }) => `${run.letter} ${run.job.name}`).join(", ")}.</p>
+          ) : null}
         </div>
       )}
     </section>

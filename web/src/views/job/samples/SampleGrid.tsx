@@ -12,11 +12,13 @@ export interface SampleColumn {
 
 interface Props {
   readonly columns: readonly SampleColumn[];
+  /** Whether a column is named even if it is the only one. */
+  readonly named?: boolean;
   /** Opens a picture large; without it pictures are only shown. */
   readonly onOpen?: (prompt: Prompt) => void;
 }
 
-export function SampleGrid({ columns, onOpen }: Props) {
+export function SampleGrid({ columns, named = columns.length > 1, onOpen }: Props) {
   return (
     <ul className={styles.grid}>
       {allPrompts(columns.map((column) => column.samples)).map((prompt) => (
@@ -27,7 +29,7 @@ export function SampleGrid({ columns, onOpen }: Props) {
               return (
                 <figure key={column.title} className={styles.figure}>
                   <Picture sample={sample} prompt={prompt} step={column.step} onOpen={onOpen} />
-                  {columns.length > 1 ? <figcaption className="quiet">{column.title}</figcaption> : null}
+                  {named ? <figcaption className="quiet">{column.title}</figcaption> : null}
                 </figure>
               );
             })}
