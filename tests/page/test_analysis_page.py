@@ -85,7 +85,7 @@ def test_the_recommended_settings_become_a_new_jobs_form(visitor: Visitor, advis
     differences = page.get_by_role("region", name="Differences")
     expect(differences.get_by_role("row", name="Workers 6")).to_contain_text("→ 0")
     expect(differences.get_by_role("row", name="Batch size 2")).to_contain_text("→ 1")
-    expect(page.get_by_label("Batch size", exact=True)).to_have_value("1")
+    expect(page.get_by_role("textbox", name="Batch size 2 → 1")).to_have_value("1")
 
 
 def test_what_is_not_analysed_says_so_and_why_it_cannot_be(visitor: Visitor, world: PeopledWorld) -> None:
