@@ -61,7 +61,7 @@ class OverviewRowDocument(Document):
     explanation: str | None
     """How it ended."""
     needs: NeedsDocument | None
-    """Null: it needs nobody."""
+    """Null: it needs no action."""
 
     @classmethod
     def of(cls, row: OverviewRow) -> Self:
