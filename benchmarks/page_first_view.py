@@ -36,7 +36,9 @@ new PerformanceObserver((list) => {
 const waiting = new MutationObserver(() => {
   if (document.querySelector('main a[href^="/jobs/"]') === null) return;
   waiting.disconnect();
-  requestAnimationFrame(() => requestAnimationFrame(() => { window.painted = performance.now(); }));
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    document.documentElement.dataset.painted = performance.now();
+  }));
 });
 waiting.observe(document, { childList: true, subtree: true });
 """
@@ -84,12 +86,13 @@ def _visit(browser: Browser, url: str, token: str) -> View:
     context = browser.new_context(storage_state=signing_in.storage_state(), viewport={"width": 1280, "height": 800})
     context.add_init_script(OBSERVE)
     page, answers = context.new_page(), list[Response]()
-    page.on("response", answers.append)
+    page.on("response", lambda answer: answers.append(answer))
     page.goto(url)
-    page.wait_for_function("window.painted !== undefined")
+    painted = page.locator("html[data-painted]").get_attribute("data-painted")
+    assert painted is not None
     fetched = [answer for answer in answers if "/api/" not in answer.url]
     view = View(
-        seconds=page.evaluate("window.painted") / 1000,
+        seconds=float(painted) / 1000,
         script_bytes=sum(_sent_bytes(answer) for answer in fetched if answer.request.resource_type == "script"),
         files=len(fetched),
         shift=_shift(page),
