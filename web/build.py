@@ -36,11 +36,15 @@ SOURCES = (
 )
 GENERATED = WEB / "src/api/schema.ts"  # only types, of which nothing is left in the page
 COMPRESSED = {".js", ".css", ".svg"}
-HINT = "it needs the npm registry once; STATIONMASTER_WITHOUT_PAGE=1 installs Stationmaster without the page"
+WITHOUT = "STATIONMASTER_WITHOUT_PAGE=1 installs Stationmaster without the page"
 
 
 class BuildFailed(Exception):
     """The page could not be built."""
+
+    def __init__(self, problem: str, *, hint: str) -> None:
+        super().__init__(problem)
+        self.hint = hint
 
 
 def main(*, with_tools: bool) -> int:
@@ -50,8 +54,11 @@ def main(*, with_tools: bool) -> int:
                 _install_packages(with_tools=with_tools)
             if not is_built():
                 _build()
-    except (BuildFailed, NodeMissing) as problem:
-        print(f"error: the page could not be built: {problem}\nhint: {HINT}", file=sys.stderr)
+    except BuildFailed as failed:
+        print(f"error: the page could not be built: {failed}\nhint: {failed.hint}", file=sys.stderr)
+        return 1
+    except NodeMissing as missing:
+        print(f"error: the page could not be built: {missing}\nhint: {WITHOUT}", file=sys.stderr)
         return 1
     return 0
 
@@ -100,7 +107,8 @@ def _install_packages(*, with_tools: bool) -> None:
     omitted = [] if with_tools or has_tools else ["--omit=dev"]
     done = npm("ci", "--loglevel=error", *omitted, output=subprocess.PIPE)
     if done.returncode != 0:
-        raise BuildFailed(f"npm could not install its packages: {_reason(done.stdout)}")
+        problem = f"npm could not install its packages: {_reason(done.stdout)}"
+        raise BuildFailed(problem, hint=f"it needs the npm registry once; {WITHOUT}")
 
 
 def _reason(said: str) -> str:
@@ -117,7 +125,7 @@ def _build() -> None:
         new, old = Path(folder) / "new", Path(folder) / "old"
         done = npm("run", "--silent", "build", "--", "--logLevel=warn", f"--outDir={new}", output=subprocess.PIPE)
         if done.returncode != 0:
-            raise BuildFailed(f"Vite failed:\n{done.stdout.strip()}")
+            raise BuildFailed(f"Vite failed:\n{done.stdout.strip()}", hint="correct the file that it names in web/")
         for file in sorted(new.rglob("*")):
             if file.suffix in COMPRESSED:
                 Path(f"{file}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))

@@ -25,6 +25,8 @@ def npm(*arguments: str, output: int | None = None) -> subprocess.CompletedProce
     environ = {**os.environ, "PATH": f"{node / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
     command = [node / "bin/node", node / "lib/node_modules/npm/bin/npm-cli.js", *arguments]
     errors = None if output is None else subprocess.STDOUT
+    if output is not None:
+        environ["NO_COLOR"] = "1"
     return subprocess.run(command, cwd=WEB, env=environ, stdout=output, stderr=errors, text=True)
 
 

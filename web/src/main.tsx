@@ -22,6 +22,11 @@ const queries = new QueryClient({
   },
 });
 const router = createPageRouter(queries);
+// The file of the view is fetched while the session is asked for, not afterwards.
+const [matched] = router.getMatchedRoutes(window.location.pathname);
+for (const { options } of matched) {
+  void options.component?.preload?.();
+}
 
 const place = document.getElementById("page");
 if (place === null) throw new Error("the page has no place to be drawn in");
