@@ -25,8 +25,8 @@ export function ModelFacts({ model, job }: { readonly model: Model; readonly job
           <Link to="/recipes/$recipe" params={{ recipe: model.recipe }}>
             {model.recipe}
           </Link>
-          {trained.framework ? <span className="quiet"> by {trained.framework}</span> : null}
         </Fact>
+        {trained.framework ? <Fact name="Trainer">{trained.framework}</Fact> : null}
         <Fact name="Dataset">
           {trained.images ? counted(trained.images, "item") : UNKNOWN}
           {model.dataset_sha256 ? <span className="quiet mono"> {model.dataset_sha256.slice(0, 12)}</span> : null}

@@ -10,7 +10,8 @@ import { useSay } from "~/design/Toasts";
 import { When } from "~/design/When";
 import { bytes } from "~/text/format";
 import styles from "./ModelPlaces.module.css";
-import { modelQuery, placeWord, registrationOf, trainedOf } from "./models";
+import { placeWord, registrationOf, trainedOf } from "./models";
+import { modelQuery } from "./queries";
 
 /** Where the model lies, what kept it from the other places, and the way to the Hub. */
 export function ModelPlaces({ model, mayPublish }: { readonly model: Model; readonly mayPublish: boolean }) {

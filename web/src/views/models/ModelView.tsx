@@ -14,8 +14,8 @@ import { nearestStep, samplesOf, stepText } from "~/views/job/samples/samples";
 import { ModelFacts } from "./ModelFacts";
 import { ModelPlaces } from "./ModelPlaces";
 import styles from "./ModelView.module.css";
-import { modelQuery } from "./models";
 import { Parameters } from "./Parameters";
+import { modelQuery } from "./queries";
 
 /** One model: what it is, how it came about, what it makes, where it lies. */
 export function ModelView() {
@@ -87,13 +87,11 @@ function ModelSamples({ model }: { readonly model: Model }) {
       {samples && samples.steps.length === 0 ? <p className="quiet">Its training made no sample pictures.</p> : null}
       {samples && samples.steps.length > 0 ? (
         <>
-          <p className="quiet">
-            Made at {stepText(step)}.{" "}
-            <Link to="/jobs/$job" params={{ job: model.job_id }}>
-              See how they came about
-            </Link>
-          </p>
+          <p className="quiet">Made at {stepText(step)}.</p>
           <SampleGrid columns={[{ title: stepText(step), samples, step }]} />
+          <Link to="/jobs/$job" params={{ job: model.job_id }}>
+            See how they came about
+          </Link>
         </>
       ) : null}
     </section>

@@ -11,7 +11,8 @@ import { useTitle } from "~/frame/title";
 import { counted } from "~/text/format";
 import styles from "./ModelsView.module.css";
 import { ModelTable } from "./ModelTable";
-import { isWanted, modelsQuery, recipeName } from "./models";
+import { isWanted, recipeName } from "./models";
+import { modelsQuery } from "./queries";
 
 /** What costs each job had: the catalogue does not know. */
 const costsQuery = {

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Model } from "~/api/documents";
-import { recipeQuery } from "~/views/recipes/recipes";
+import { recipeQuery } from "~/views/recipes/queries";
 import { trainedOf, valueText } from "./models";
 import styles from "./Parameters.module.css";
 

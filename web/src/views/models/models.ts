@@ -1,22 +1,6 @@
 /** What a model's document says, in the words and figures of the page. */
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { answer, api } from "~/api/client";
 import type { Measured, Model } from "~/api/documents";
 import type { Tone } from "~/text/states";
-
-export const modelsQuery = infiniteQueryOptions({
-  queryKey: ["models"],
-  queryFn: ({ pageParam }) =>
-    answer(api.GET("/api/models", { params: { query: { limit: 100, ...(pageParam ? { after: pageParam } : {}) } } })),
-  initialPageParam: null as string | null,
-  getNextPageParam: (page) => page.next,
-});
-
-export const modelQuery = (model: string) =>
-  queryOptions({
-    queryKey: ["models", model],
-    queryFn: () => answer(api.GET("/api/models/{model}", { params: { path: { model } } })),
-  });
 
 /** What is known of the training; each figure may be missing, in models of older versions too. */
 export interface Trained {

@@ -7,8 +7,9 @@ import { Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
 import { useTitle } from "~/frame/title";
 import { ParameterTable } from "./ParameterTable";
+import { recipeQuery } from "./queries";
 import styles from "./RecipeView.module.css";
-import { abilitiesOf, datasetRules, needsOf, recipeQuery, secretsOf } from "./recipes";
+import { abilitiesOf, datasetRules, needsOf, secretsOf, withDefaults } from "./recipes";
 import { Steps } from "./Steps";
 
 /** One recipe: what it makes, what it needs, what can be set, what it runs. */
@@ -94,8 +95,10 @@ function needs(recipe: Recipe): readonly string[] {
     cuda ? `A driver for CUDA ${cuda.toFixed(1)} or later.` : "",
     (recipe.nodes ?? 1) > 1 ? `${recipe.nodes} machines that train together.` : "",
     recipe.image ? `The image ${recipe.image}.` : "",
-    secrets.length > 0 ? `The secrets ${secrets.join(", ")}, which you set once.` : "No secret.",
-    ...(recipe.gated ?? []).map((each) => `Access to ${each.repository}: accept its licence on the Hub.`),
+    secrets.length > 0 ? `${secrets.length > 1 ? "Secrets" : "A secret"}: ${secrets.join(", ")}.` : "No secret.",
+    ...(recipe.gated ?? []).map(
+      (each) => `Access to ${withDefaults(each.repository, recipe)}: accept its licence on the Hub.`,
+    ),
   ].filter(Boolean);
 }
 

@@ -6,9 +6,10 @@ import { Tabs } from "~/design/Tabs";
 import { useAddressValue } from "~/frame/address";
 import { useTitle } from "~/frame/title";
 import { ProblemList } from "./ProblemList";
+import { recipesQuery } from "./queries";
 import { RecipeCheck } from "./RecipeCheck";
 import styles from "./RecipesView.module.css";
-import { datasetWord, needsOf, recipesQuery } from "./recipes";
+import { datasetWord, needsOf } from "./recipes";
 
 /** All recipes, each in its newest version; and a place where those who write one see what is wrong with it. */
 export function RecipesView() {

@@ -1,21 +1,6 @@
 /** Recipes as the page shows them. */
-import { queryOptions } from "@tanstack/react-query";
-import { answer, api } from "~/api/client";
 import type { Recipe } from "~/api/documents";
 import { counted, gigabytes } from "~/text/format";
-
-export const recipesQuery = queryOptions({
-  queryKey: ["recipes", "with definitions"],
-  queryFn: () => answer(api.GET("/api/recipes", { params: { query: { with_definitions: true } } })),
-  staleTime: 60_000,
-});
-
-export const recipeQuery = (recipe: string) =>
-  queryOptions({
-    queryKey: ["recipes", recipe],
-    queryFn: () => answer(api.GET("/api/recipes/{recipe}", { params: { path: { recipe } } })),
-    staleTime: 60_000,
-  });
 
 export type Parameter = NonNullable<Recipe["parameters"]>[string];
 export type Step = Recipe["steps"][number];
@@ -78,6 +63,13 @@ export function secretsOf(recipe: Recipe): readonly string[] {
     ...(recipe.gated ?? []).map((each) => each.secret ?? ""),
   ];
   return [...new Set(named.filter(Boolean))];
+}
+
+/** A template with the recipe's own values in place of its parameters. */
+export function withDefaults(text: string, recipe: Recipe): string {
+  return text.replace(/\{\{ *parameters\.(\w+) *\}\}/g, (whole, name: string) =>
+    String(recipe.parameters?.[name]?.default ?? whole),
+  );
 }
 
 /** The bounds of a parameter's values: `1 to 100,000`, `512, 768 or 1024`, `at most 500 characters`. */

@@ -1,0 +1,69 @@
+"""The views of recipes: what each makes and needs, and a recipe that is checked while it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from stationmaster.recipes.skeleton import write_skeleton
+from tests.support.browser.visitor import Visitor, visiting
+from tests.support.jobs.peopled_world import PeopledWorld
+
+
+def test_a_recipe_tells_what_it_needs_what_can_be_set_and_what_it_runs(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.open("/recipes")
+    page.get_by_role("link", name="FLUX.1-dev LoRA", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="FLUX.1-dev LoRA")).to_be_visible()
+    expect(page.get_by_text("1 GPU with 24 GB, 80 GB of disk.")).to_be_visible()
+    expect(page.get_by_text("A secret: HF_TOKEN.")).to_be_visible()
+    row = page.get_by_role("row", name="learning_rate")
+    expect(row).to_contain_text("1e-4")
+    expect(row).to_contain_text("1e-7 to 1")
+    expect(page.get_by_text("train.py").first).to_be_visible()
+    expect(page.get_by_role("link", name="Train with it")).to_have_attribute("href", "/new?recipe=flux-lora%402")
+
+
+def test_a_recipe_is_checked_while_it_is_written(visitor: Visitor, tmp_path: Path) -> None:
+    page = visitor.page
+    text = write_skeleton(tmp_path / "portrait").read_text()
+    visitor.open("/recipes?tab=check")
+    area = page.get_by_label("recipe.yaml")
+    area.fill(text.replace("version:", "verson:", 1))
+    expect(page.get_by_text("did you mean `version`?")).to_be_visible()
+    page.get_by_role("button", name="Line 3", exact=True).click()
+    chosen = area.evaluate("area => area.value.slice(area.selectionStart, area.selectionEnd)")
+    assert chosen.startswith("verson:")
+    area.fill(text)
+    expect(page.get_by_text("Nothing: it can be used.")).to_be_visible()
+    area.fill("a: &a [1]\nb: *a\n")
+    expect(page.get_by_text("1 problem", exact=False)).to_be_visible()
+
+
+def test_a_file_is_checked_as_well(visitor: Visitor, tmp_path: Path) -> None:
+    file = write_skeleton(tmp_path / "portrait")
+    visitor.open("/recipes?tab=check")
+    visitor.page.get_by_label("From a file").set_input_files(file)
+    expect(visitor.page.get_by_label("recipe.yaml")).to_have_value(file.read_text())
+    expect(visitor.page.get_by_text("Nothing: it can be used.")).to_be_visible()
+
+
+def test_the_views_are_accessible_in_both_colours_and_on_a_narrow_screen(browser: Browser, world: PeopledWorld) -> None:
+    for colours, width in (("light", 1280), ("dark", 380)):
+        with visiting(
+            browser, world.urls[0], color_scheme=colours, viewport={"width": width, "height": 800}
+        ) as visitor:
+            visitor.sign_in(world.tokens["administrator"])
+            for path, words in (
+                ("/recipes", "FLUX.1-dev LoRA"),
+                ("/recipes/tiny-lora@1", "What runs on the machine"),
+                ("/recipes?tab=check", "Nothing to check yet."),
+            ):
+                visitor.open(path)
+                expect(visitor.page.get_by_text(words, exact=True).first).to_be_visible()
+                assert visitor.accessibility_problems() == []
+                wide = visitor.page.evaluate(
+                    "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                )
+                assert wide <= 0, f"{path} scrolls sideways"
