@@ -35,12 +35,12 @@ class Shot:
     height: int = 900
 
 
-_RUNNING, _FINISHED, _EARLIER = "hills-v3-4c1e", "hills-v2-91ab", "hills-v1-3d7f"
+_RUNNING, _FINISHED, _EARLIER, _FAILED = "hills-v3-4c1e", "hills-v2-91ab", "hills-v1-3d7f", "portraits-b601"
 SHOTS = (
     Shot(name="fleet", path="/"),
     Shot(name="job", path=f"/jobs/{_RUNNING}", height=1100),
     Shot(name="analysis", path=f"/jobs/{_FINISHED}?tab=analysis", height=1000),
-    Shot(name="new-training", path=f"/new?retry={_FINISHED}", height=1000),
+    Shot(name="new-training", path=f"/new?retry={_FAILED}&apply=all", height=1000),
     Shot(name="compare", path=f"/compare?jobs={_RUNNING},{_FINISHED},{_EARLIER}", height=1000),
 )
 NARROW = (
