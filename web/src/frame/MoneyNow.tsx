@@ -27,7 +27,8 @@ export function MoneyNow() {
   const spent = data?.summary;
   const isSpending = (spent?.price_per_hour_usd ?? 0) > 0;
   return (
-    <Link to="/money" className={styles.money} aria-label="Money spent now and today">
+    <Link to="/money" className={styles.money}>
+      <span className="visually-hidden">Money: </span>
       <span className={isSpending ? styles.spending : undefined}>
         {dollarsPerHour(spent?.price_per_hour_usd)}
         <span className={styles.word}> now</span>

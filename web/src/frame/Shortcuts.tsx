@@ -33,7 +33,6 @@ export function Shortcuts() {
       <button
         type="button"
         className={styles.search}
-        aria-label="Search"
         onClick={search}
         onPointerEnter={() => void fetchSearch()}
         onFocus={() => void fetchSearch()}
