@@ -13,7 +13,7 @@ import typer
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
 from stationmaster.cli.times import time_text
 from stationmaster.errors import UserError
-from stationmaster.money import format_dollars
+from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.costs import (
     SECONDS_OF,
     USUAL_PARTS,
@@ -27,7 +27,7 @@ from stationmaster.station.costs import (
 
 EXPORTED = (
     "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",
-    "stalled_micros", "idle_micros", "source",
+    "stalled_micros", "idle_micros", "setup_micros", "source",
 )  # fmt: skip
 
 _BAR = 40
@@ -160,7 +160,8 @@ def _show(lines: Sequence[PaidLine], *, now: float) -> None:
         typer.echo(f"{line.job_id:<12} {line.kind:<8} {started:<17} {_amounts(shares)}  {line.source}{open_now}")
     total = sum((paid.shares for paid in lines), Shares())
     typer.echo(f"{'total':<12} {'':<8} {'':<17} {_amounts(total)}")
-    typer.echo(f"{format_dollars(total.total)} in total, {format_dollars(total.idle)} of it before and after trainings")
+    before, after = format_dollars(total.setup), format_dollars(MicroDollars(total.idle - total.setup))
+    typer.echo(f"{format_dollars(total.total)} in total, {before} of it before trainings and {after} after them")
 
 
 def _amounts(shares: Shares) -> str:

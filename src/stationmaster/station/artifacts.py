@@ -26,6 +26,7 @@ class Artifact:
     sha256: str | None
     verified: bool  # its hash was checked where it is stored now
     is_available: bool  # it can be downloaded from here
+    loss: float | None = None  # of the training step at which it was made, if one was read there
     prompt_number: int | None = None  # of a sample, from 0: samples of one prompt have the same
     prompt: str | None = None  # that the trainer was given for it
 

@@ -24,6 +24,7 @@ from stationmaster.station.cursor import cursor_behind
 
 if TYPE_CHECKING:
     from stationmaster.station.comparison import Comparison
+    from stationmaster.station.plans import JobPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,9 @@ class Jobs(Protocol):
 
     def compare(self, references: Sequence[str]) -> Comparison:
         """Two to ten jobs side by side. Raises NotFound, and UserError for too few or too many jobs."""
+
+    def plan(self, job_id: str) -> JobPlan:
+        """The plan of the job's current attempt, with what became of its steps. Raises NotFound."""
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         """The job now, and again after every change or second, until it ends."""

@@ -15,6 +15,8 @@ from stationmaster.store.codec import known_fields, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import readings
 
+_MOST_STEPS = 500  # databases limit the number of values in a query
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossQuestion:
@@ -71,6 +73,17 @@ class Readings:
         with self._database.read() as connection:
             found = list(connection.execute(query).mappings())
         return [(row["seq"], known_fields(StepReading, dict(row))) for row in reversed(found)]
+
+    def losses_at(self, job_id: str, steps: Collection[int]) -> dict[tuple[int, int], float]:
+        """The loss by attempt and training step, for those of the steps at which one was read."""
+        query = (
+            sa.select(readings.c.attempt, readings.c.step, readings.c.loss)
+            .where(readings.c.job_id == job_id, readings.c.step.in_(sorted(steps)[-_MOST_STEPS:]))
+            .where(readings.c.loss.is_not(None))
+            .order_by(readings.c.seq)
+        )
+        with self._database.read() as connection:
+            return {(attempt, step): loss for attempt, step, loss in connection.execute(query)}
 
     def sampled(self, job_id: str, *, attempt: int, most: int = 2000) -> list[StepReading]:
         """About `most` readings of one attempt, evenly spaced."""

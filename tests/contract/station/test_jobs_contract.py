@@ -184,7 +184,7 @@ def test_costs_are_split_by_what_happened_and_stay_when_the_job_is_removed(world
             new = NewEvent(kind=kind, payload={"from": "EXECUTING"})
             events.append(connection, events.rows("mine", [new], version=version, now=at))
     (mine,) = world.station.costs.lines("mine")
-    assert (mine.shares.training, mine.shares.stalled, mine.shares.idle) == (180_000, 0, 180_000)
+    assert (mine.shares.training, mine.shares.stalled, mine.shares.idle, mine.shares.setup) == (180_000, 0, 180_000, 0)
     assert (mine.line.rate_per_hour, mine.line.source) == (360_000, "estimate")
     assert [line.line.job_id for line in world.station.costs.lines()] == ["anns", "mine"]
     world.station.jobs.remove("mine")

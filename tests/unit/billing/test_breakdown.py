@@ -38,7 +38,7 @@ def told(*moments: tuple[float, str]) -> list[Event]:
 def test_time_before_and_after_the_training_is_idle() -> None:
     events = told((200, "training_started"), (900, "over"))
     assert shares_of(line(), events, now=5_000) == Shares(
-        training=MicroDollars(70_000), stalled=MicroDollars(0), idle=MicroDollars(30_000)
+        training=MicroDollars(70_000), stalled=MicroDollars(0), idle=MicroDollars(30_000), setup=MicroDollars(20_000)
     )
 
 
@@ -51,7 +51,13 @@ def test_a_stall_counts_until_it_is_cleared_or_the_training_is_over() -> None:
 
 
 def test_a_machine_on_which_nothing_was_trained_was_idle_all_along() -> None:
-    assert shares_of(line(), [], now=5_000) == Shares(idle=MicroDollars(100_000))
+    assert shares_of(line(), [], now=5_000) == Shares(idle=MicroDollars(100_000), setup=MicroDollars(100_000))
+
+
+def test_only_the_time_before_the_first_training_of_a_machine_is_set_up() -> None:
+    events = told((200, "training_started"), (500, "over"), (600, "training_started"), (900, "over"))
+    assert shares_of(line(), events, now=5_000).setup == 20_000
+    assert shares_of(line(start=300), events, now=5_000).setup == 0, "a bill that begins in the middle of a training"
 
 
 def test_an_open_line_is_counted_until_now() -> None:
@@ -70,4 +76,4 @@ def test_the_parts_are_never_negative_and_add_up_to_the_whole(
     paid = line(start, start + length)
     shares = shares_of(paid, told(*sorted(happened)), now=10_000.0)
     assert shares.total == paid.amount
-    assert min(shares.training, shares.stalled, shares.idle) >= 0
+    assert min(shares.training, shares.stalled, shares.setup, shares.idle - shares.setup) >= 0

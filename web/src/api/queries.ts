@@ -30,3 +30,17 @@ export const artifactsQuery = (job: string) =>
     queryFn: () => answer(api.GET("/api/jobs/{job}/artifacts", { params: { path: { job }, query: { exact: true } } })),
     select: (page) => page.items,
   });
+
+export const planQuery = (job: string) =>
+  queryOptions({
+    queryKey: ["job", job, "plan"],
+    queryFn: () => answer(api.GET("/api/jobs/{job}/plan", { params: { path: { job }, query: { exact: true } } })),
+    staleTime: 5_000,
+  });
+
+export const jobCostsQuery = (job: string) =>
+  queryOptions({
+    queryKey: ["job", job, "costs"],
+    queryFn: () => answer(api.GET("/api/jobs/{job}/costs", { params: { path: { job }, query: { exact: true } } })),
+    select: (page) => page.items,
+  });

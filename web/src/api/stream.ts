@@ -76,10 +76,16 @@ export function openStream<T>(path: string, listener: StreamListener<T>, after: 
   return close;
 }
 
+export interface Page<T> {
+  readonly items: T[];
+  /** Where the next page begins; none after the last. */
+  readonly next?: number | string | null;
+}
+
 /** All items that a page of the API has, with the number from which a stream goes on. */
-export async function readPage<T>(path: string): Promise<{ items: T[]; next: number | null }> {
+export async function readPage<T>(path: string): Promise<Page<T>> {
   const response = await fetch(path, { headers: { Accept: "application/json" } });
   const body: unknown = await response.json();
   if (!response.ok) throw problemOf(response.status, body);
-  return body as { items: T[]; next: number | null };
+  return body as Page<T>;
 }

@@ -17,6 +17,7 @@ from stationmaster.station.jobs import JobView, Wanted, job_cursor
 from stationmaster.station.wire.comparison import ComparisonDocument
 from stationmaster.station.wire.document import Page
 from stationmaster.station.wire.jobs import CancelRequest, JobDocument, StateName, WantedDocument
+from stationmaster.station.wire.plans import JobPlanDocument
 
 routes = APIRouter(prefix="/api", tags=["jobs"], responses=problems(401, 403, 404, 422))
 
@@ -72,6 +73,11 @@ def get_job(
     view = visit.station.jobs.view(found, watching=watch)
     history = visit.station.events.of_job(found) if log else ()
     return tagged(request, JobDocument.of(view, history), ignored=("as_of",))
+
+
+@routes.get("/jobs/{job}/plan", operation_id="get_plan", summary="The plan that a job runs, step by step")
+def get_plan(visit: Reading, job: JobReference, exact: Exact = False) -> JobPlanDocument:
+    return JobPlanDocument.of(visit.station.jobs.plan(job_id(visit, job, exact)))
 
 
 @routes.delete(

@@ -19,6 +19,7 @@ class Shares:
     training: MicroDollars = ZERO
     stalled: MicroDollars = ZERO  # a training ran, but made no progress
     idle: MicroDollars = ZERO  # a machine was billed before its training started and after it ended
+    setup: MicroDollars = ZERO  # the part of `idle` before a training started: the machine was got ready
 
     @property
     def total(self) -> MicroDollars:
@@ -29,6 +30,7 @@ class Shares:
             training=MicroDollars(self.training + other.training),
             stalled=MicroDollars(self.stalled + other.stalled),
             idle=MicroDollars(self.idle + other.idle),
+            setup=MicroDollars(self.setup + other.setup),
         )
 
 
@@ -43,14 +45,18 @@ def shares_of(line: CostLine, events: Sequence[Event], *, now: float) -> Shares:
     seconds = whole[1] - whole[0]
     if seconds <= 0 or not amount:
         return Shares(idle=amount)
+    running_spans = _spans(events, "training_started", (), now=now)
     stalled_seconds = _overlap(whole, _spans(events, "stall_flagged", ("stall_cleared",), now=now))
-    running_seconds = _overlap(whole, _spans(events, "training_started", (), now=now))
+    running_seconds = _overlap(whole, running_spans)
+    setup_seconds = _until_first(whole, running_spans)
     stalled = round(amount * min(stalled_seconds, running_seconds) / seconds)
     running = round(amount * running_seconds / seconds)
+    idle = MicroDollars(amount - max(running, stalled))
     return Shares(
         training=MicroDollars(max(0, running - stalled)),
         stalled=MicroDollars(stalled),
-        idle=MicroDollars(amount - max(running, stalled)),
+        idle=idle,
+        setup=min(idle, MicroDollars(round(amount * setup_seconds / seconds))),
     )
 
 
@@ -73,3 +79,9 @@ def _ends_training(event: Event) -> bool:
 
 def _overlap(whole: Span, spans: Iterable[Span]) -> float:
     return sum(max(0.0, min(whole[1], end) - max(whole[0], start)) for start, end in spans)
+
+
+def _until_first(whole: Span, spans: Iterable[Span]) -> float:
+    """From the beginning to the first of the spans; all of it if none lies in it."""
+    starts = (max(whole[0], start) for start, end in spans if end > whole[0] and start < whole[1])
+    return min(starts, default=whole[1]) - whole[0]

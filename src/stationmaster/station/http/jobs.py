@@ -14,9 +14,11 @@ from stationmaster.station.comparison import Comparison
 from stationmaster.station.http.connection import Connection, segment
 from stationmaster.station.http.following import Waking
 from stationmaster.station.jobs import JobView, Wanted
+from stationmaster.station.plans import JobPlan
 from stationmaster.station.wire.comparison import ComparisonDocument
 from stationmaster.station.wire.document import RequestDocument
 from stationmaster.station.wire.jobs import CancelRequest, JobDocument, WantedDocument
+from stationmaster.station.wire.plans import JobPlanDocument
 
 _LOOK_SECONDS = 1.0
 _PAGE = 100
@@ -78,6 +80,9 @@ class HttpJobs:
     def compare(self, references: Sequence[str]) -> Comparison:
         found = self._connection.send("GET", "/api/compare", parameters={"jobs": list(references)})
         return self._connection.read(found, ComparisonDocument).value()
+
+    def plan(self, job_id: str) -> JobPlan:
+        return self._connection.get(f"{path_of_job(job_id)}/plan", JobPlanDocument, exact=True).value()
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         view: JobView | None = None

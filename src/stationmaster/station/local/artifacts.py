@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from stationmaster.control.publishing.samples import SamplePrompt, prompts_of_samples
@@ -32,8 +33,15 @@ class LocalArtifacts:
         job = self._store.jobs.get(job_id)
         files = self._store.checkpoints.of_job(job_id)
         prompts = prompts_of_samples(job, files)
+        steps = {one.step for one in files if one.step is not None and one.kind == OutputKind.CHECKPOINT}
+        losses = self._store.readings.losses_at(job_id, steps) if steps else {}
         return [
-            _artifact(one, self._settings, prompts.get((one.attempt, one.path))) for one in files if is_for_people(one)
+            replace(
+                _artifact(one, self._settings, prompts.get((one.attempt, one.path))),
+                loss=losses.get((one.attempt, one.step)) if one.step is not None else None,
+            )
+            for one in files
+            if is_for_people(one)
         ]
 
     def file(self, job_id: str, path: str, *, attempt: int | None = None) -> StoredFile:

@@ -19,6 +19,7 @@ from stationmaster.station.local.job_views import views_of
 
 if TYPE_CHECKING:
     from stationmaster.station.comparison import Comparison
+    from stationmaster.station.plans import JobPlan
 
 _LOOK_SECONDS = 1.0
 
@@ -83,6 +84,11 @@ class LocalJobs:
 
         require_comparable(references)
         return compare(views_of(self._store, [self.find(reference) for reference in references]))
+
+    def plan(self, job_id: str) -> JobPlan:
+        from stationmaster.station.local.plans import plan_of_job  # recipes are slow to import
+
+        return plan_of_job(self._store.jobs.get(job_id), self._store, self._settings)
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         with self._store.waker() as waker:

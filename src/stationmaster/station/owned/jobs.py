@@ -11,6 +11,7 @@ from stationmaster.station.comparison import Comparison
 from stationmaster.station.jobs import Jobs, JobView, Wanted
 from stationmaster.station.owned.rights import own_job, require
 from stationmaster.station.owned.server_paths import job_without_paths, view_without_paths
+from stationmaster.station.plans import JobPlan
 
 
 class OwnedJobs:
@@ -61,6 +62,10 @@ class OwnedJobs:
 
     def compare(self, references: Sequence[str]) -> Comparison:
         return self._all.compare([self.find(reference).id for reference in references])
+
+    def plan(self, job_id: str) -> JobPlan:
+        self._require_own(job_id)
+        return self._all.plan(job_id)
 
     def watch(self, job_id: str) -> Iterator[JobView]:
         self._require_own(job_id)

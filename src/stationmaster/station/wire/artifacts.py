@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import Field
 
 from stationmaster.station.artifacts import Artifact
-from stationmaster.station.wire.document import Document
+from stationmaster.station.wire.document import Document, Number
 
 
 class ArtifactDocument(Document):
@@ -29,6 +29,8 @@ class ArtifactDocument(Document):
     """Whether it can be downloaded from this server."""
     is_image: bool
     """Whether it has a thumbnail."""
+    loss: Number | None = None
+    """Of the training step at which it was made, if one was read there."""
     prompt_number: int | None = None
     """Of a sample, from 0: samples of one prompt have the same number."""
     prompt: str | None = None
@@ -46,6 +48,7 @@ class ArtifactDocument(Document):
             verified=artifact.verified,
             is_available=artifact.is_available,
             is_image=artifact.is_image,
+            loss=artifact.loss,
             prompt_number=artifact.prompt_number,
             prompt=artifact.prompt,
         )
@@ -60,6 +63,7 @@ class ArtifactDocument(Document):
             sha256=self.sha256,
             verified=self.verified,
             is_available=self.is_available,
+            loss=self.loss,
             prompt_number=self.prompt_number,
             prompt=self.prompt,
         )

@@ -29,6 +29,8 @@ class PaidLineDocument(Document):
     """A training ran, but made no progress."""
     idle_micros: int
     """Before the training started, and after it ended."""
+    setup_micros: int = 0
+    """The part of `idle_micros` before the training started."""
     source: str = Field(examples=["estimate"])
     """`provider`: as billed, and final; `estimate`: from rate and time."""
 
@@ -46,6 +48,7 @@ class PaidLineDocument(Document):
             training_micros=shares.training,
             stalled_micros=shares.stalled,
             idle_micros=shares.idle,
+            setup_micros=shares.setup,
             source=line.source,
         )
 
@@ -64,6 +67,7 @@ class PaidLineDocument(Document):
             training=MicroDollars(self.training_micros),
             stalled=MicroDollars(self.stalled_micros),
             idle=MicroDollars(self.idle_micros),
+            setup=MicroDollars(self.setup_micros),
         )
         return PaidLine(line=line, shares=shares)
 

@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "~/api/client";
 import type { JobEvent, Reading } from "~/api/documents";
-import { readPage } from "~/api/stream";
+import { type Page, readPage } from "~/api/stream";
 import type { Range } from "~/charts/series";
 import type { JobAxis } from "./search";
 
@@ -19,9 +19,9 @@ export const eventsQuery = (job: string) =>
       const found: JobEvent[] = [];
       for (let after: number | null = 0; after !== null; ) {
         const path = `${pathOf(job)}/events?limit=${MOST_EVENTS}&after=${after}`;
-        const page: Awaited<ReturnType<typeof readPage<JobEvent>>> = await readPage<JobEvent>(path);
+        const page: Page<JobEvent> = await readPage<JobEvent>(path);
         found.push(...page.items);
-        after = page.next === null ? null : Number(page.next);
+        after = page.next ? Number(page.next) : null;
       }
       return found;
     },
