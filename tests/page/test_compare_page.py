@@ -44,7 +44,7 @@ def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, 
     chart = page.get_by_role("figure", name="Loss")
     expect(chart.locator("canvas")).to_be_visible()
     expect(chart).to_contain_text("A anns cats")
-    expect(chart).to_contain_text(f"B {other} 0.25")
+    expect(chart).to_contain_text(f"B {other}: first 1.5, last 0.25")
     page.get_by_label("Over").select_option("time")
     page.get_by_label("Log scale").check()
     expect(page.get_by_label("Log scale")).to_be_checked()
