@@ -46,7 +46,7 @@ const FIELDS: readonly (readonly [RegExp, string])[] = [
   [/job name/, "name"],
   [/\btrigger\b/, "trigger"],
   [/\bprovider\b/, "provider"],
-  [/\b(dataset|upload)\b/, "dataset"],
+  [/\bmay train on\b|\b(dataset|upload)\b/, "dataset"],
 ];
 
 /** The field that a refusal is about; null: it is about the whole. */

@@ -1,0 +1,91 @@
+"""Datasets, as a person keeps them: uploaded, looked at, checked, trained with, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from stationmaster.station.dataset_uploads import NewUpload
+from tests.support.browser.visitor import Visitor, visiting
+from tests.support.jobs.dataset_pictures import good_set
+from tests.support.jobs.peopled_world import PeopledWorld
+
+
+@pytest.fixture
+def bob(browser: Browser, world: PeopledWorld) -> Iterator[Visitor]:
+    with visiting(browser, world.urls[0]) as opened:
+        opened.sign_in(world.tokens["bob"])
+        yield opened
+
+
+def stored(world: PeopledWorld, name: str, folder: Path, *, whole: bool = True) -> str:
+    """An upload of bob's, sent by another program; returns its id."""
+    uploads = world.local.dataset_uploads
+    new = uploads.start(NewUpload(owner="bob", name=name, recipe="tiny-lora@1", trigger="smland"))
+    for file in sorted(good_set(folder, images=4).iterdir()):
+        content = file.read_bytes()
+        with closing(uploads.write(new.id, file.name, size=len(content) + (0 if whole else 5))) as writer:
+            writer.append(content)
+            if whole:
+                writer.finish()
+    return new.id
+
+
+def test_an_upload_shows_its_pictures_captions_and_report(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
+    stored(world, "valley", tmp_path / "valley")
+    bob.open("/datasets")
+    page = bob.page
+    section = page.get_by_role("region", name="valley")
+    expect(section).to_contain_text("✓ Complete")
+    expect(section).to_contain_text("8 files")
+    section.get_by_role("button", name="Pictures and check").click()
+    expect(section.get_by_text("✓ Ready")).to_be_visible()
+    pictures = section.get_by_role("list", name="Pictures").get_by_role("img")
+    expect(pictures).to_have_count(4)
+    page.wait_for_function("[...document.querySelectorAll('li img')].every(one => one.naturalWidth > 0)")
+    expect(section.locator("mark", has_text="smland").first).to_be_visible()
+    section.get_by_role("button", name="Train with it").click()
+    page.wait_for_url("**/new?dataset=upload*")
+    expect(page.get_by_label("Trigger")).to_have_value("smland")
+
+
+def test_an_upload_that_stopped_goes_on_with_the_same_files(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
+    upload = stored(world, "stopped", tmp_path / "stopped", whole=False)
+    page = bob.page
+    bob.open(f"/datasets?upload={upload}")
+    section = page.get_by_role("region", name="stopped")
+    expect(section).to_contain_text("▲ Incomplete")
+    # Files of another size than announced: they are sent from their beginning.
+    section.get_by_label("Folder of the dataset").set_input_files(tmp_path / "stopped")
+    expect(section.get_by_text("Everything has arrived.")).to_be_visible()
+    expect(section.get_by_text("✓ Complete")).to_be_visible()
+    expect(section.get_by_text("✓ Ready")).to_be_visible()
+    assert world.local.dataset_uploads.find(upload).is_complete
+
+
+def test_deleting_asks_first(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
+    stored(world, "unwanted", tmp_path / "unwanted")
+    page = bob.page
+    bob.open("/datasets")
+    section = page.get_by_role("region", name="unwanted")
+    section.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog", name="Delete unwanted?")
+    expect(dialog).to_contain_text("8 files")
+    dialog.get_by_role("button", name="Delete it").click()
+    expect(section).to_have_count(0)
+    expect(page.get_by_text("Deleted unwanted")).to_be_visible()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 380)])
+def test_everybody_can_use_it(browser: Browser, world: PeopledWorld, tmp_path: Path, scheme: str, width: int) -> None:
+    upload = stored(world, f"{scheme} {width}", tmp_path / "set")
+    with visiting(browser, world.urls[0], color_scheme=scheme, viewport={"width": width, "height": 800}) as visitor:
+        visitor.sign_in(world.tokens["bob"])
+        visitor.open(f"/datasets?upload={upload}")
+        expect(visitor.page.get_by_text("✓ Ready")).to_be_visible()
+        assert visitor.accessibility_problems() == []
+        assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
