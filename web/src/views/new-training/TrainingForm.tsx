@@ -72,7 +72,7 @@ export function TrainingForm({ recipe, draft, change, forecast, steps, head, ret
     <form className={styles.page} onSubmit={submit} noValidate>
       <div className={styles.form}>
         {head(problems)}
-        <Section title="Model">
+        <Section title="Name and trigger">
           <Grid>
             <Field label="Name" problem={problems.name} help="Of the model. Empty: that of the dataset.">
               {(control) => (

@@ -1,6 +1,6 @@
 /** From the form to the job: what is confirmed is exactly what was proposed, and nothing is proposed unseen. */
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { answer, api, done } from "~/api/client";
 import type { Job, Proposal } from "~/api/documents";
 import { asProblem } from "~/api/problem";
@@ -14,7 +14,9 @@ export function useProposing({ propose, onSubmitted }: Steps) {
   const [proposal, setProposal] = useState<Proposal | null>(null);
   /** The one that expired before it was confirmed, so that the new price can be shown beside the old one. */
   const [former, setFormer] = useState<Proposal | null>(null);
-  const proposing = useMutation({ mutationFn: propose, onSuccess: setProposal });
+  /** Who asked last: an answer that nobody waits for any more must not open the question again. */
+  const asked = useRef(0);
+  const proposing = useMutation({ mutationFn: propose });
   const submitting = useMutation({
     mutationFn: (id: string) =>
       answer(api.POST("/api/proposals/{proposal}/submit", { params: { path: { proposal: id } } })),
@@ -22,23 +24,31 @@ export function useProposing({ propose, onSubmitted }: Steps) {
   });
   const isGone = submitting.error !== null && asProblem(submitting.error).status === 404;
 
+  function ask(before: Proposal | null): void {
+    const mine = ++asked.current;
+    proposing.mutate(undefined, {
+      onSuccess: (found) => {
+        if (mine !== asked.current) {
+          withdraw(found.id);
+          return;
+        }
+        submitting.reset();
+        setFormer(before);
+        setProposal(found);
+      },
+    });
+  }
+
   return {
     proposal,
     former,
     isGone,
     proposing,
     submitting,
-    begin: () => {
-      setFormer(null);
-      submitting.reset();
-      proposing.mutate();
-    },
-    again: () => {
-      setFormer(proposal);
-      submitting.reset();
-      proposing.mutate();
-    },
+    begin: () => ask(null),
+    again: () => ask(proposal),
     leave: () => {
+      asked.current += 1;
       if (proposal !== null && !isGone) withdraw(proposal.id);
       setProposal(null);
       submitting.reset();
