@@ -53,6 +53,7 @@ def test_an_upload_shows_its_pictures_captions_and_report(bob: Visitor, world: P
     expect(section.locator("mark", has_text="smland").first).to_be_visible()
     section.get_by_role("button", name="Train with it").click()
     page.wait_for_url("**/new?dataset=upload*")
+    expect(page.get_by_label("Trigger", exact=True)).to_have_value("smland")
 
 
 def test_an_upload_that_stopped_goes_on_with_the_same_files(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_from_a_dropped_folder_to_a_queued_job_at_the_price_that_was_shown(ann: 
     ann.open("/new?recipe=tiny-lora@1")
     expect(page.get_by_role("radio", name="Tiny LoRA on the CPU")).to_be_checked()
     expect(page.get_by_text("Choose a dataset first.")).to_be_visible()
-    page.get_by_label("Trigger").fill("smland")
+    page.get_by_label("Trigger", exact=True).fill("smland")
     choose_folder(page, folder)
     expect(page.get_by_role("heading", name="hills")).to_be_visible()
     expect(page.get_by_label("Name", exact=True)).to_have_value("hills")
