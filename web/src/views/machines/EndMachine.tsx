@@ -32,7 +32,7 @@ export function EndMachine({ machine }: { readonly machine: Machine }) {
   });
   return (
     <>
-      <Button kind="danger" onClick={() => setIsAsked(true)} aria-label={`End instance ${machine.instance}`}>
+      <Button kind="danger" onClick={() => setIsAsked(true)} aria-label={`End it: instance ${machine.instance}`}>
         End it
       </Button>
       {isAsked ? (
