@@ -31,9 +31,9 @@ export function CostChart() {
       </svg>
       <figcaption>
         {data ? (
-          <>
-            <Link to="/money">{dollars(data.total_usd)}</Link> in {parts.length} days
-          </>
+          <Link to="/money">
+            {dollars(data.total_usd)} in {parts.length} days
+          </Link>
         ) : (
           " "
         )}
