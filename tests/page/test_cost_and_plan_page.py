@@ -1,0 +1,40 @@
+"""What a training cost and for what, and the plan that ran, as the page shows them."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.browser.visitor import Visitor, visiting
+from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
+
+
+def test_costs_are_split_into_what_they_paid_for(visitor: Visitor) -> None:
+    visitor.open(f"/jobs/{ANNS_JOB}?tab=cost")
+    panel = visitor.page.get_by_role("tabpanel", name="Cost")
+    for part in ("Trained", "Set-up", "Stalled", "Idle"):
+        expect(panel.get_by_text(part, exact=True)).to_be_visible()
+    expect(panel.get_by_text("Quoted")).to_be_visible()
+    expect(panel.get_by_role("row", name="gpu")).to_contain_text("sm-")
+
+
+def test_the_plan_shows_each_command_with_its_end_and_each_parameter_that_differs(visitor: Visitor) -> None:
+    visitor.open(f"/jobs/{ANNS_JOB}?tab=plan")
+    panel = visitor.page.get_by_role("tabpanel", name="Plan")
+    expect(panel.get_by_role("listitem").filter(has_text="train")).to_contain_text("exit code 0")
+    steps = panel.get_by_role("row", name="steps How many steps to train.")
+    expect(steps).to_contain_text("20 ◆")
+    expect(steps).to_contain_text("600")
+    expect(panel.get_by_role("row", name="rank")).not_to_contain_text("◆")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 380)])
+def test_costs_and_plan_are_accessible(browser: Browser, world: PeopledWorld, scheme: str, width: int) -> None:
+    size = {"width": width, "height": 900}
+    with visiting(browser, world.urls[0], color_scheme=scheme, viewport=size) as visitor:
+        visitor.sign_in(world.tokens["administrator"])
+        for tab, heading in (("cost", "What was agreed"), ("plan", "Parameters")):
+            visitor.open(f"/jobs/{ANNS_JOB}?tab={tab}")
+            expect(visitor.page.get_by_role("heading", name=heading)).to_be_visible()
+            assert visitor.accessibility_problems() == []
+            assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
