@@ -21,7 +21,7 @@ def test_costs_are_split_into_what_they_paid_for(visitor: Visitor) -> None:
 def test_the_plan_shows_each_command_with_its_end_and_each_parameter_that_differs(visitor: Visitor) -> None:
     visitor.open(f"/jobs/{ANNS_JOB}?tab=plan")
     panel = visitor.page.get_by_role("tabpanel", name="Plan")
-    expect(panel.get_by_role("listitem").filter(has_text="train")).to_contain_text("exit code 0")
+    expect(panel.get_by_role("listitem").filter(has_text="train done")).to_contain_text("exit code 0")
     steps = panel.get_by_role("row", name="steps How many steps to train.")
     expect(steps).to_contain_text("20 ◆")
     expect(steps).to_contain_text("600")

@@ -21,6 +21,11 @@ export function partsOf(lines: readonly PaidLine[]): readonly CostPart[] {
     { name: "Trained", meaning: "the training made progress", usd: sum((line) => line.training_micros), tone: "good" },
     { name: "Set-up", meaning: "before the training began", usd: setup, tone: "running" },
     { name: "Stalled", meaning: "it ran without progress", usd: sum((line) => line.stalled_micros), tone: "bad" },
-    { name: "Idle", meaning: "after the training ended", usd: sum((line) => line.idle_micros) - setup, tone: "waiting" },
+    {
+      name: "Idle",
+      meaning: "after the training ended",
+      usd: sum((line) => line.idle_micros) - setup,
+      tone: "waiting",
+    },
   ];
 }
