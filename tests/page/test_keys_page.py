@@ -11,7 +11,7 @@ def test_the_search_finds_trainings_models_recipes_settings_and_actions(visitor:
     page = visitor.page
     expect(page.get_by_role("button", name="Search")).to_be_visible()
     page.keyboard.press("Control+k")
-    field = page.get_by_role("combobox")
+    field = page.get_by_role("combobox", name="Search")
     expect(field).to_be_focused()
     options = page.get_by_role("option")
     for typed, expected in (
@@ -40,7 +40,7 @@ def test_an_action_of_the_search_acts(visitor: Visitor) -> None:
     page = visitor.page
     expect(page.get_by_role("button", name="Search")).to_be_visible()
     page.keyboard.press("/")
-    page.get_by_role("combobox").fill("dark")
+    page.get_by_role("combobox", name="Search").fill("dark")
     page.keyboard.press("Enter")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -87,4 +87,4 @@ def test_a_key_of_a_button_with_the_focus_stays_its_own(visitor: Visitor) -> Non
     page = visitor.page
     page.get_by_role("button", name="Search").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("combobox")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()

@@ -25,10 +25,10 @@ def test_what_somebody_may_not_see_is_not_offered(browser: Browser, world: Peopl
         links = page.get_by_role("navigation", name="Sections of the settings").get_by_role("link")
         expect(links).to_have_text(_SECTIONS[who])
         page.keyboard.press("Control+k")
-        page.get_by_role("combobox").fill("new training")
+        page.get_by_role("combobox", name="Search").fill("new training")
         may_train = who != "viewer"
         expect(page.get_by_role("option", name="New training")).to_have_count(1 if may_train else 0)
-        page.get_by_role("combobox").fill("doctor")
+        page.get_by_role("combobox", name="Search").fill("doctor")
         expect(page.get_by_role("option", name="Doctor")).to_have_count(1 if who == "administrator" else 0)
         page.keyboard.press("Escape")
         visitor.open("/settings?section=tokens")
@@ -62,7 +62,7 @@ def test_the_training_of_somebody_else_is_not_found(browser: Browser, world: Peo
                 expect(visitor.page.get_by_text("There is no training annsjob")).to_be_visible()
                 expect(visitor.page.get_by_text("anns cats")).to_have_count(0)
                 visitor.page.keyboard.press("Control+k")
-                visitor.page.get_by_role("combobox").fill("annsjob")
+                visitor.page.get_by_role("combobox", name="Search").fill("annsjob")
                 expect(visitor.page.get_by_text("Nothing is called")).to_be_visible()
             visitor.complaints.clear()  # the browser itself reports what was not found
 
