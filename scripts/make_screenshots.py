@@ -7,6 +7,7 @@ python -m scripts.make_screenshots --serve  # only serve the made-up trainings, 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -67,7 +68,9 @@ def main() -> None:
 def _wait(opened: Exhibition) -> None:
     print(f"sign in: {opened.link}")
     print(f"or with the token {opened.token} at {opened.url}/sign-in#{opened.token}", flush=True)
-    signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what was started also ends with this one
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 def _write(browser: Browser, opened: Exhibition, *, only: str | None) -> Iterator[Path]:

@@ -47,7 +47,7 @@ class RecipeProblemDocument(Document):
 
 
 class RecipeTextRequest(RequestDocument):
-    """A recipe that somebody is writing."""
+    """A recipe that is being written."""
 
     text: str = Field(max_length=LONGEST_RECIPE, examples=["name: portrait\nversion: 1\n"])
     """What is in recipe.yaml."""
