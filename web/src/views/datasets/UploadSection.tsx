@@ -44,7 +44,7 @@ export function UploadSection({ upload, jobs, mayTrain, isOpen }: Props) {
           </Button>
           {mayTrain ? (
             <>
-              <Button onClick={() => void navigate({ to: "/new", search: { dataset: upload.reference } as never })}>
+              <Button onClick={() => void navigate({ to: "/new", search: trainingOf(upload) as never })}>
                 Train with it
               </Button>
               <Delete upload={upload} jobs={jobs} />
@@ -75,6 +75,11 @@ export function UploadSection({ upload, jobs, mayTrain, isOpen }: Props) {
       ) : null}
     </section>
   );
+}
+
+/** With the recipe that it was uploaded for, if there was one. */
+function trainingOf({ reference, recipe }: Upload): Record<string, string> {
+  return { dataset: reference, ...(recipe ? { recipe } : {}) };
 }
 
 function UploadState({ upload }: { readonly upload: Upload }) {
