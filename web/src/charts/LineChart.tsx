@@ -3,16 +3,17 @@
  *
  * <LineChart title="Loss" axis="step" series={series} format={figure} range={range} onRange={setRange} group="job" />
  */
-import { lazy, type ReactNode, Suspense, useId, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useId, useState } from "react";
 import { DataDialog } from "~/charts/DataDialog";
 import type { Mark, Stretch, Zone } from "~/charts/marks";
+import { Summary } from "~/charts/Summary";
 import type { Axis, ChartSeries, Range } from "~/charts/series";
-import { summaryOf } from "~/charts/summary";
 import { Button } from "~/design/Button";
-import { counted, figure } from "~/text/format";
+import { figure } from "~/text/format";
 import styles from "./LineChart.module.css";
 
 const Plot = lazy(() => import("~/charts/Plot"));
+const NONE: never[] = [];
 
 export interface LineChartProps {
   readonly title: string;
@@ -47,13 +48,12 @@ export interface LineChartProps {
 }
 
 export function LineChart(props: LineChartProps) {
-  const { title, series, format = figure, height = 200, marks = [], stretches = [], level = 2, axis } = props;
+  const { title, series, format = figure, height = 200, marks = NONE, stretches = NONE, level = 2, axis } = props;
   const id = useId();
   const [ownRange, setOwnRange] = useState<Range | null>(null);
   const [isTableOpen, setTableOpen] = useState(false);
   const range = props.onRange ? (props.range ?? null) : ownRange;
   const onRange = props.onRange ?? setOwnRange;
-  const summary = useMemo(() => summaryOf(series, format), [series, format]);
   const Heading = level === 2 ? "h2" : "h3";
   return (
     <figure className={styles.chart} aria-labelledby={`${id}-title`} aria-describedby={`${id}-summary`}>
@@ -79,10 +79,7 @@ export function LineChart(props: LineChartProps) {
           </Button>
         </span>
       </div>
-      <p id={`${id}-summary`} className="visually-hidden">
-        {summary}
-        {markWords(marks, stretches)}
-      </p>
+      <Summary id={`${id}-summary`} series={series} format={format} marks={marks} stretches={stretches} />
       <Suspense fallback={<div className={styles.waiting} style={{ height: height + 28 }} />}>
         <Plot {...props} format={format} height={height} range={range} onRange={onRange} />
       </Suspense>
@@ -99,12 +96,4 @@ export function LineChart(props: LineChartProps) {
       ) : null}
     </figure>
   );
-}
-
-function markWords(marks: readonly Mark[], stretches: readonly Stretch[]): string {
-  const said = [...marks.filter(({ kind }) => kind === "problem").map(({ label }) => label)];
-  const checkpoints = marks.filter(({ kind }) => kind === "checkpoint").length;
-  if (checkpoints > 0) said.push(counted(checkpoints, "checkpoint"));
-  if (stretches.length > 0) said.push(counted(stretches.length, "marked stretch", "marked stretches"));
-  return said.length > 0 ? ` ${said.join(", ")}.` : "";
 }

@@ -54,7 +54,9 @@ export default function Plot(props: PlotProps) {
     const made = new uPlot(options, newest.current as uPlot.AlignedData, element);
     plot.current = made;
     const resized = new ResizeObserver(() => {
-      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height: live.current.height });
+      const size = { width: element.clientWidth, height: live.current.height };
+      // It also reports what it observes first: the same size drawn again would be a second paint.
+      if (size.width > 0 && (size.width !== made.width || size.height !== made.height)) made.setSize(size);
     });
     resized.observe(element);
     return () => {

@@ -34,8 +34,8 @@ export function withTail(
   if (x.length === 0) return series;
   return {
     ...series,
-    x: [...series.x, ...x],
-    y: [...series.y, ...y],
+    x: series.x.concat(x),
+    y: series.y.concat(y),
     count: (series.count ?? series.x.length) + x.length,
   };
 }

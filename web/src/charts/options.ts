@@ -15,12 +15,15 @@ const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].concat(
   [1, 2, 3, 6, 12, 24, 48, 96, 240].map((hours) => hours * 3600),
 );
 
+/** Of the font of the axes, in pixels. */
+const HALF_FIGURE = 3.8;
+
 export function optionsOf(live: RefObject<Live>, colours: Colours, width: number): uPlot.Options {
   const { series, span = 0, log = false, axis, height } = live.current;
   return {
     width,
     height,
-    padding: [14, 12, 0, 0],
+    padding: [14, () => rightPadding(live.current), 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -88,6 +91,13 @@ function wholeOrChosen({ range, series }: Live, low: number, high: number): [num
   const extent = extentOf(series);
   const [from, to] = extent ? [extent.from, extent.to] : [low ?? 0, high ?? 1];
   return to > from ? [from, to] : [from - 1, from + 1];
+}
+
+/** Room for half the name of the last place: it is written under the end of the axis. */
+function rightPadding({ axis, range, series }: Live): number {
+  const { from, to } = range ?? extentOf(series) ?? { from: 0, to: 0 };
+  const names = { step: count(Math.round(to)), elapsed: elapsedText(to), time: to - from < 600 ? "00:00:00" : "00:00" };
+  return Math.max(12, Math.ceil(names[axis].length * HALF_FIGURE) + 2);
 }
 
 function heightOf({ ends, log }: Live, low: number | null, high: number | null): [number, number] {

@@ -23,7 +23,7 @@ export function columnsOf(series: readonly ChartSeries[], span: number, log: boo
   series.forEach((one, place) => {
     let column = values[place] ?? [];
     // A logarithm of nothing cannot be drawn.
-    if (log) column = column.map((value) => (typeof value === "number" && value <= 0 ? null : value));
+    if (log && column.some(hasNoLogarithm)) column = column.map((value) => (hasNoLogarithm(value) ? null : value));
     made.push(column);
     if (isSmoothed(one, span)) {
       const share = one.x.length === 0 ? 1 : x.length / one.x.length;
@@ -34,6 +34,10 @@ export function columnsOf(series: readonly ChartSeries[], span: number, log: boo
     }
   });
   return made;
+}
+
+function hasNoLogarithm(value: number | null | undefined): boolean {
+  return typeof value === "number" && value <= 0;
 }
 
 function inverse(values: Columns[1]): Columns[1] {

@@ -31,6 +31,9 @@ export function smoothed(
   let mean: number | null = null;
   let weight = 0; // of all values so far: makes the beginning right, where there is little to average
   let before = 0;
+  // Most points follow each other at the same distance: a power for each of them would take longer than all the rest.
+  let knownDistance = 1;
+  let keep = keepPerPoint;
   for (let place = 0; place < y.length; place += 1) {
     const value = y[place];
     if (value === null || value === undefined) {
@@ -39,9 +42,12 @@ export function smoothed(
     }
     const at = x[place] ?? 0;
     const distance: number = mean === null ? 1 : (at - before) / spacing || 1;
-    const fresh: number = 1 - keepPerPoint ** distance;
-    mean = (mean ?? 0) * (1 - fresh) + value * fresh;
-    weight = weight * (1 - fresh) + fresh;
+    if (distance !== knownDistance) {
+      knownDistance = distance;
+      keep = keepPerPoint ** distance;
+    }
+    mean = (mean ?? 0) * keep + value * (1 - keep);
+    weight = weight * keep + (1 - keep);
     made[place] = mean / weight;
     before = at;
   }

@@ -8,11 +8,22 @@ export function ConnectionMark() {
   const { state, lastAnswer } = useConnection();
   useNow();
   if (state === "lost") {
-    return (
-      <span className={styles.lost}>▲ {lastAnswer === null ? "no answer" : `last update ${clock(lastAnswer)}`}</span>
-    );
+    return <Mark sign="▲" word={lastAnswer === null ? "no answer" : `last update ${clock(lastAnswer)}`} look="lost" />;
   }
-  return state === "live" ? <span className={styles.live}>● live</span> : <span className="quiet">○ connecting</span>;
+  return state === "live" ? (
+    <Mark sign="●" word="live" look="live" />
+  ) : (
+    <Mark sign="○" word="connecting" look="connecting" />
+  );
+}
+
+function Mark({ sign, word, look }: { readonly sign: string; readonly word: string; readonly look: string }) {
+  return (
+    <span className={`${styles.mark} ${styles[look]}`} title={word}>
+      {sign}
+      <span className={styles.word}> {word}</span>
+    </span>
+  );
 }
 
 export function LostBanner() {

@@ -5,6 +5,7 @@ import { Button } from "~/design/Button";
 import { Menu, type MenuEntry } from "~/design/Menu";
 import { signOut } from "~/frame/signOut";
 import { chooseTheme, currentTheme } from "~/frame/theme";
+import styles from "./UserMenu.module.css";
 
 export function UserMenu() {
   const { data: session } = useQuery(sessionQuery);
@@ -21,5 +22,10 @@ export function UserMenu() {
   };
   const leave: MenuEntry[] =
     session.csrf_token === null ? [] : ["line", { label: "Sign out", onSelect: () => void signOut() }];
-  return <Menu trigger={<Button kind="quiet">{session.user} ▾</Button>} entries={[colours, ...leave]} />;
+  const trigger = (
+    <Button kind="quiet" title={session.user}>
+      <span className={styles.name}>{session.user}</span> ▾
+    </Button>
+  );
+  return <Menu trigger={trigger} entries={[colours, ...leave]} />;
 }

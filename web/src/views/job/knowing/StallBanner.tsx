@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import type { Job } from "~/api/documents";
 import { sessionQuery } from "~/api/queries";
 import { Button } from "~/design/Button";
 import { useNow } from "~/design/When";
-import { clock, count, duration, exactly, speed } from "~/text/format";
+import { clock, count, duration, exactly } from "~/text/format";
 import { Questions } from "../header/Questions";
-import type { Stall } from "./stall";
+import { numbersOf, type Stall } from "./stall";
 import styles from "./WhatToKnow.module.css";
 
 /** A stall: since when, by what numbers, when it is stopped, what is kept, and the way to stop it now. */
@@ -33,16 +33,12 @@ export function StallBanner({ job, stall }: { readonly job: Job; readonly stall:
           : `The checkpoint of step ${count(stall.checkpointStep)} is kept.`}
       </p>
       <dl className={styles.numbers}>
-        <dt>Last step</dt>
-        <dd>{count(stall.step)}</dd>
-        <dt>Pace</dt>
-        <dd>
-          {speed(stall.pace)}, usually {speed(stall.usualPace)}
-        </dd>
-        <dt>Time left</dt>
-        <dd>{duration(stall.eta)} by its last readings</dd>
-        <dt>Certainty</dt>
-        <dd>{stall.confidence ?? "unknown"}</dd>
+        {numbersOf(stall).map(([name, value]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </Fragment>
+        ))}
       </dl>
       {session?.rights.includes("train") && job.desired === "RUN" ? (
         <Button onClick={() => setAsking(true)}>Stop now…</Button>

@@ -3,6 +3,7 @@ import type { Job, JobEvent, Reading } from "~/api/documents";
 import { clock, count, dollars, duration, figure, finite, memoryOf, percent, speed } from "~/text/format";
 import type { Tone } from "~/text/states";
 import { type Pace, paceOf } from "./pace";
+import { sentence } from "./sentence";
 
 export interface Fact {
   readonly key: string;
@@ -35,7 +36,11 @@ function going(job: Job, events: readonly JobEvent[], readings: readonly Reading
   if (job.state === "QUEUED" || job.state === "PROVISIONING") {
     const last = events.findLast(({ kind }) => kind === "waiting_for_offer" || kind === "create_refused");
     return [
-      { key: "waiting", tone: last ? "attention" : "waiting", text: last?.sentence ?? "It waits for its machine." },
+      {
+        key: "waiting",
+        tone: last ? "attention" : "waiting",
+        text: last?.sentence ? sentence(last.sentence) : "It waits for its machine.",
+      },
       ...forecast(job, now),
     ];
   }
@@ -133,9 +138,4 @@ function memory({ used }: Job): Fact[] {
   const tone: Tone = share >= 95 ? "bad" : share >= 85 ? "attention" : "good";
   const text = `GPU memory at most ${memoryOf(peak, total)}${share >= 95 ? ": a little more and it fails" : ""}.`;
   return [{ key: "memory", tone, text }];
-}
-
-function sentence(message: string): string {
-  const text = message.charAt(0).toUpperCase() + message.slice(1);
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

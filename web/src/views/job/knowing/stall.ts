@@ -1,5 +1,7 @@
 /** The verdict of the stall watch, as its events tell it. */
 import type { JobEvent } from "~/api/documents";
+import { count, duration, speed } from "~/text/format";
+import { sentence } from "./sentence";
 
 export interface Stall {
   /** When it was found, in milliseconds since 1970. */
@@ -27,7 +29,7 @@ export function stallOf(events: readonly JobEvent[]): Stall | null {
   return {
     since,
     stopsAt: grace === null ? null : since + grace * 60_000,
-    reason: typeof flagged.reason === "string" ? flagged.reason : (flagged.sentence ?? ""),
+    reason: sentence(typeof flagged.reason === "string" ? flagged.reason : (flagged.sentence ?? "")),
     confidence: typeof flagged.confidence === "string" ? flagged.confidence : null,
     step: number(flagged.currentStep),
     pace: number(flagged.steps_per_second),
@@ -35,6 +37,20 @@ export function stallOf(events: readonly JobEvent[]): Stall | null {
     eta: number(flagged.eta_seconds),
     checkpointStep: number(flagged.checkpointStep),
   };
+}
+
+/** The numbers that the verdict rests on, with their names; what is not known is left out. */
+export function numbersOf({ step, pace, usualPace, eta, confidence }: Stall): [string, string][] {
+  const found: [string, string][] = [];
+  if (step !== null) found.push(["Last step", count(step)]);
+  const usually = usualPace !== null && usualPace > 0 ? speed(usualPace) : null;
+  if (pace !== null) {
+    const now = pace > 0 ? speed(pace) : "it stands still";
+    found.push(["Pace", usually === null ? now : `${now}, usually ${usually}`]);
+  } else if (usually !== null) found.push(["Usual pace", usually]);
+  if (eta !== null) found.push(["Time left", `${duration(eta)} by its last readings`]);
+  if (confidence !== null) found.push(["Certainty", confidence]);
+  return found;
 }
 
 function number(value: unknown): number | null {
