@@ -75,15 +75,15 @@ function Checkpoints({ job, checkpoints }: { readonly job: Job; readonly checkpo
           <th scope="col" data-figure>
             Step
           </th>
+          <th scope="col">File</th>
           <th scope="col" data-figure>
             Loss
           </th>
           <th scope="col" data-figure>
             Size
           </th>
-          <th scope="col">SHA-256</th>
           <th scope="col">Where</th>
-          <th scope="col">File</th>
+          <th scope="col">SHA-256</th>
           <th scope="col">
             <span className="visually-hidden">Actions</span>
           </th>
@@ -104,23 +104,33 @@ function order(file: Artifact): number {
 
 function Row({ job, file, isBest }: { readonly job: Job; readonly file: Artifact; readonly isBest: boolean }) {
   // The file that a training ends with has no step in its name.
-  const step = file.step ?? (isBest ? job.model_step : null);
+  const isLast = isBest && job.outcome === "COMPLETED";
+  const step = file.step ?? (isBest ? job.model_step : null) ?? (isLast ? job.progress.step : null);
   const loss = file.loss ?? (step !== null && step === job.progress.step ? job.progress.loss : null);
   const places = placesOf(job, file, isBest);
   return (
     <tr>
       <td data-figure>{step === null || step === undefined ? "end" : count(step)}</td>
+      <td>
+        <code title={file.path}>{nameOf(file)}</code> {isBest ? <Badge tone="good">★ best</Badge> : null}
+        {job.attempt > 1 ? <span className="quiet"> attempt {file.attempt}</span> : null}
+      </td>
       <td data-figure>{figure(loss)}</td>
       <td data-figure>{bytes(file.size)}</td>
-      <td>{file.sha256 ? <Hash sha256={file.sha256} /> : UNKNOWN}</td>
       <td>
         {places.join(", ")} <Verified file={file} />
       </td>
+      <td>{file.sha256 ? <Hash sha256={file.sha256} /> : UNKNOWN}</td>
       <td>
-        <FileName job={job} file={file} /> {isBest ? <Badge tone="good">★ best</Badge> : null}
-        {job.attempt > 1 ? <span className="quiet"> attempt {file.attempt}</span> : null}
+        <span className={styles.links}>
+          {file.is_available ? (
+            <a href={addressOf(job, file)} download aria-label={`Download ${nameOf(file)}`}>
+              Download
+            </a>
+          ) : null}
+          {isBest ? <Resume job={job} file={file} /> : null}
+        </span>
       </td>
-      <td>{isBest ? <Resume job={job} file={file} /> : null}</td>
     </tr>
   );
 }
@@ -150,17 +160,20 @@ function Hash({ sha256 }: { readonly sha256: string }) {
 }
 
 function FileName({ job, file }: { readonly job: Job; readonly file: Artifact }) {
-  const name = file.path.split("/").at(-1) ?? file.path;
-  if (!file.is_available) return <code title={file.path}>{name}</code>;
+  if (!file.is_available) return <code title={file.path}>{nameOf(file)}</code>;
   return (
-    <a
-      href={downloadAddress({ job: job.id, attempt: file.attempt, path: file.path })}
-      download
-      title={`Download ${file.path}`}
-    >
-      <code>{name}</code>
+    <a href={addressOf(job, file)} download title={`Download ${file.path}`}>
+      <code>{nameOf(file)}</code>
     </a>
   );
+}
+
+function nameOf(file: Artifact): string {
+  return file.path.split("/").at(-1) ?? file.path;
+}
+
+function addressOf(job: Job, file: Artifact): string {
+  return downloadAddress({ job: job.id, attempt: file.attempt, path: file.path });
 }
 
 /** A new job continues from the best checkpoint of an ended one, and from no other. */

@@ -57,6 +57,7 @@ function Shown({ job, feed, version }: { readonly job: Job; readonly feed: LogFe
         chosen={chosen}
         onChoose={goTo}
         wraps={wraps}
+        isGrowing={feed.state !== "ended"}
         isFollowing={isFollowing}
         onFollow={setFollowing}
         nameOf={(source) => sourceName(source, plan?.steps ?? [], job.attempt)}

@@ -19,12 +19,15 @@ interface Props {
   readonly chosen: number | null;
   readonly onChoose: (line: number) => void;
   readonly wraps: boolean;
+  /** Whether lines may still come. */
+  readonly isGrowing: boolean;
   readonly isFollowing: boolean;
   readonly onFollow: (follow: boolean) => void;
   readonly nameOf: (source: Source) => string;
 }
 
-export function LogLines({ book, version, search, chosen, onChoose, wraps, isFollowing, onFollow, nameOf }: Props) {
+export function LogLines(props: Props) {
+  const { book, version, search, chosen, onChoose, wraps, isGrowing, isFollowing, onFollow, nameOf } = props;
   const place = useRef<HTMLDivElement>(null);
   const lastTop = useRef(0);
   const [seen, setSeen] = useState(book.length);
@@ -114,7 +117,8 @@ export function LogLines({ book, version, search, chosen, onChoose, wraps, isFol
       </div>
       {isFollowing ? null : (
         <Button className={styles.follow} onClick={() => onFollow(true)}>
-          ▼ Follow{unseen > 0 ? ` (${counted(unseen, "new line")})` : ""}
+          ▼ {isGrowing ? "Follow" : "To the end"}
+          {unseen > 0 ? ` (${counted(unseen, "new line")})` : ""}
         </Button>
       )}
       {whole === null ? null : <WholeLine number={whole + 1} text={book.text(whole)} onClose={() => setWhole(null)} />}

@@ -7,7 +7,7 @@ import { downloadLog } from "./downloadLog";
 import type { GrowingNumbers } from "./GrowingNumbers";
 import styles from "./Log.module.css";
 import type { Source } from "./LogBook";
-import type { LogFeed } from "./LogFeed";
+import type { FeedState, LogFeed } from "./LogFeed";
 import { plainText } from "./logText";
 import type { LogSearch } from "./search";
 
@@ -86,8 +86,8 @@ export function LogToolbar(props: Props) {
         <input type="checkbox" checked={props.wraps} onChange={(event) => props.onWraps(event.target.checked)} /> Wrap
       </label>
       <span className={styles.end}>
-        <span className="quiet" role="status">
-          {stateText(feed)}
+        <span className="quiet">
+          {counted(book.length, "line")} <span role="status">{STATES[feed.state]}</span>
         </span>
         {chosen === null ? null : (
           <>
@@ -132,9 +132,9 @@ function placeOf(chosen: number | null, matches: GrowingNumbers): string {
   return matches.at(before) === chosen ? `${count(before + 1)} of ${total}` : total;
 }
 
-function stateText(feed: LogFeed): string {
-  const lines = counted(feed.book.length, "line");
-  if (feed.state === "loading") return `${lines}, loading more`;
-  if (feed.state === "lost") return `⚠ ${lines}; connection lost, trying again`;
-  return feed.state === "live" ? `${lines}, live` : lines;
-}
+const STATES: Readonly<Record<FeedState, string>> = {
+  loading: "· loading more",
+  live: "· live",
+  lost: "· ⚠ connection lost, trying again",
+  ended: "",
+};
