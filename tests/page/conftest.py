@@ -18,9 +18,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeopledWorld]:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(world: PeopledWorld) -> Iterator[Browser]:
-    """After the world: Playwright keeps an event loop in this thread, in which no worker could run."""
+    """After the world, and only for one file: Playwright keeps an event loop in this thread, where no other can run."""
     with chromium() as opened:
         yield opened
 

@@ -73,13 +73,13 @@ COMMANDS = (
     Command(
         "up",
         "services:up",
-        "Run worker, sweeps and HTTP service until Ctrl-C.",
+        "Run worker, sweeps and the page until Ctrl-C.",
         needs_here=True,
     ),
     Command(
         "serve",
         "services:serve",
-        "Serve HTTP: the API, health checks, and uploads from machines.",
+        "Serve the page, the API and uploads from machines.",
         needs_here=True,
     ),
     Command("worker", "services:worker", "Run a worker in this terminal.", needs_here=True),

@@ -47,7 +47,7 @@ def worker(
 
 
 def up(context: typer.Context, host: Host = None, port: Port = None, opens: Open = False) -> None:
-    """Run worker, sweeps and the page, with its HTTP service, until Ctrl-C.
+    """Run worker, sweeps and the page until Ctrl-C.
 
     Open the printed link to see the page, signed in.
 
@@ -90,7 +90,7 @@ def sweeper(
 
 
 def serve(context: typer.Context, host: Host = None, port: Port = None, opens: Open = False) -> None:
-    """Serve HTTP: the page, the API, health checks, and uploads from machines.
+    """Serve the page, the API and uploads from machines.
 
     Open the printed link to see the page, signed in. Machines can upload their models if serve.public_url is set.
 

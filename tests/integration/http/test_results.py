@@ -67,6 +67,9 @@ def test_the_list_tells_what_can_be_downloaded_and_shown(world: FilesWorld) -> N
         "verified": True,
         "is_available": True,
         "is_image": False,
+        "prompt": None,
+        "prompt_number": None,
+        "loss": None,
     }
     assert items["output/sample.png"]["is_image"]
     assert not items["output/away.safetensors"]["is_available"]

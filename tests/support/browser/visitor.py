@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.support.capabilities import require
 
 CHROMIUM = Path("/usr/bin/chromium")
 _AXE = Path(__file__).parents[3] / "web/node_modules/axe-core/axe.min.js"
 _WAIT_MS = 30_000
+expect.set_options(timeout=_WAIT_MS)  # a busy computer takes longer than Playwright's five seconds
 
 
 @contextmanager
