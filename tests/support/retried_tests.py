@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 #: Groups that run servers, machines and trainings, and so depend on the computer's other load.
-WHOLE_SYSTEM = ("acceptance", "contract", "docs", "integration")
+WHOLE_SYSTEM = ("acceptance", "contract", "docs", "integration", "page")
 #: More retries than this fail the run.
 ALLOWED = 1
 

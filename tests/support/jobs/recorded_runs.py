@@ -53,6 +53,13 @@ def kinds_and_steps(database: Path, *, without: tuple[str, ...] = ()) -> list[tu
     return [(event.kind, event.details["step"]) for event in events_of(database, without=without)]
 
 
+def is_recorded(database: Path, kind: str, step: int) -> bool:
+    """Not yet, while the training has not even made its tables."""
+    if not database.exists() or not _rows(database, "SELECT 1 FROM sqlite_master WHERE name = 'TrainingEvent'"):
+        return False
+    return (kind, step) in kinds_and_steps(database)
+
+
 def samples_of(database: Path) -> list[dict[str, Any]]:
     """The rows of MetricsSample, by time."""
     return _rows(database, "SELECT * FROM MetricsSample ORDER BY timestamp, id")

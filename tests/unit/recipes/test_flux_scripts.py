@@ -18,7 +18,14 @@ from stationmaster.parsers.base import Phase, Reading
 from stationmaster.parsers.reader import LogReader
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.registry import BUILTIN, find
-from tests.support.jobs.recorded_runs import environment, facts_of, kinds_and_steps, steps_of, without_trackside
+from tests.support.jobs.recorded_runs import (
+    environment,
+    facts_of,
+    is_recorded,
+    kinds_and_steps,
+    steps_of,
+    without_trackside,
+)
 from tests.support.waiting import until
 
 SCRIPTS = BUILTIN / "flux-lora"
@@ -295,7 +302,7 @@ def test_steps_and_events_are_recorded_beside_trackside(started: list[Training],
     training = Training(tmp_path, "Generating images - 0/1", steps=5, environ=environment(database))
     started.append(training)
     training.wait_at("Generating images - 0/1")
-    until(lambda: database.exists() and ("sampling_start", 5) in kinds_and_steps(database), "the start of sampling")
+    until(lambda: is_recorded(database, "sampling_start", 5), "the start of sampling")
     training.go_on()
     assert training.end() == 0
     rows = steps_of(database)
