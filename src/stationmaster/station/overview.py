@@ -65,7 +65,7 @@ class Summary:
     queued: int
     unfinished: int
     needing: int  # jobs that need a person
-    failed: int  # in the last 24 hours, of the listed jobs
+    failed: int  # today, listed or not
     price_per_hour: MicroDollars  # of everything that bills now
     spent_today: MicroDollars
     spent_total: MicroDollars
@@ -86,5 +86,5 @@ class Overviews(Protocol):
     ) -> Overview:
         """All jobs that have not ended and the newest ended ones, of one owner if given.
 
-        `today_from` is when the day of `spent_today` began; by default at midnight UTC.
+        `today_from` is when the day of `failed` and `spent_today` began; by default at midnight UTC.
         """

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
-from stationmaster.model import SINGLE_USER, Desired, Job, JobSpec, Progress, RentalState, Request, State
+from stationmaster.model import SINGLE_USER, Desired, Job, JobSpec, Outcome, Progress, RentalState, Request, State
 from stationmaster.store import events, tables
 from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
@@ -23,6 +23,7 @@ from stationmaster.store.wake import announce
 from stationmaster.store.writes import NewEvent
 
 _MAY_TRAIN = [state.value for state in (State.QUEUED, State.PROVISIONING, State.TRANSFERRING_DATA, State.EXECUTING)]
+_FAILED = [outcome.value for outcome in (Outcome.FAILED, Outcome.FAILED_PROVISIONING)]
 _STRENGTH = (Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL)
 
 
@@ -189,6 +190,18 @@ class Jobs:
         billing = sa.select(sa.func.count()).select_from(rentals).where(rentals.c.state != RentalState.GONE.value)
         with self._database.read() as connection:
             return int(connection.execute(unfinished).scalar_one()) + int(connection.execute(billing).scalar_one())
+
+    def count_failed_since(self, start: float, *, owner: str | None = None) -> int:
+        """Number of jobs that failed then or later, also of those whose machine is still being released."""
+        query = (
+            sa.select(sa.func.count())
+            .select_from(jobs)
+            .where(jobs.c.outcome.in_(_FAILED), sa.or_(jobs.c.ended_at.is_(None), jobs.c.ended_at >= start))
+        )
+        if owner is not None:
+            query = query.where(owned_by(owner))
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
 
     def unknown_states(self) -> list[tuple[str, str]]:
         """(job, state) pairs whose state this version does not know; it leaves these jobs alone, and should say so."""

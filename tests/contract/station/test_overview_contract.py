@@ -130,6 +130,13 @@ def test_the_summary_counts_jobs_and_money(people: LocalWorld) -> None:
     assert (summary.gpu_percent, summary.memory_percent) == (70.0, 75.0)
 
 
+def test_what_failed_today_counts_also_where_it_is_not_listed(people: LocalWorld) -> None:
+    overviews, now = people.station.overview, people.store.now()
+    assert overviews.look(ended_limit=0, today_from=now - _HOUR).summary.failed == 1
+    assert overviews.look(today_from=now + _HOUR).summary.failed == 0, "it ended before that day"
+    assert overviews.look(owner="ann", today_from=now - _HOUR).summary.failed == 0, "it is of another user"
+
+
 def test_costs_over_time_add_up_and_count_running_machines_until_now(people: LocalWorld) -> None:
     now = people.store.now()
     long_ago = people.station.costs.over_time(Period(start=0.0, seconds=_HOUR, count=3))

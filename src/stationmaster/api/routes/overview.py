@@ -33,7 +33,8 @@ def get_overview(
     ] = DEFAULT_ENDED,
     owner: Owner = None,
     today_from: Annotated[
-        datetime | None, Query(description="When the day of `spent_today_usd` began; by default at midnight UTC.")
+        datetime | None,
+        Query(description="When the day of `failed` and `spent_today_usd` began; by default at midnight UTC."),
     ] = None,
 ) -> Response:
     began = None if today_from is None else seconds_of(today_from)

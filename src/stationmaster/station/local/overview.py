@@ -36,10 +36,10 @@ class LocalOverviews:
         so_far = sum((line.so_far(now=now) for line in billing), ZERO)
         summary = summary_of(
             rows,
+            failed=self._store.jobs.count_failed_since(midnight, owner=owner),
             price=MicroDollars(sum((line.rate_per_hour for line in billing), ZERO)),
             today=cost_of_lines(lines, midnight, now, now=now),
             total=MicroDollars(self._store.costs.closed_total(owner=owner) + so_far),
-            now=now,
         )
         return Overview(as_of=now, summary=summary, rows=tuple(rows))
 

@@ -14,8 +14,6 @@ from stationmaster.station.overview import GpuUse, Needs, OverviewRow, Summary
 
 _MIB_PER_GIB = 1024
 _RECENT_SECONDS = 600.0  # an older sample no longer shows what the GPU does
-_DAY_SECONDS = 86_400.0
-_FAILED = ("FAILED", "FAILED_PROVISIONING")
 _URGENT = ("internal_error", "release", "silence", "stall")  # the alerts that a person should see first
 
 
@@ -62,7 +60,7 @@ def overview_row(job: Job, its: Belongings, *, now: float) -> OverviewRow:
 
 
 def summary_of(
-    rows: Sequence[OverviewRow], *, price: MicroDollars, today: MicroDollars, total: MicroDollars, now: float
+    rows: Sequence[OverviewRow], *, failed: int, price: MicroDollars, today: MicroDollars, total: MicroDollars
 ) -> Summary:
     unfinished = [row for row in rows if row.ended_at is None]
     queued = sum(row.shown == State.QUEUED for row in unfinished)
@@ -72,7 +70,7 @@ def summary_of(
         queued=queued,
         unfinished=len(unfinished),
         needing=sum(row.needs is not None for row in rows),
-        failed=sum(row.shown in _FAILED and now - (row.ended_at or now) < _DAY_SECONDS for row in rows),
+        failed=failed,
         price_per_hour=price,
         spent_today=today,
         spent_total=total,

@@ -145,7 +145,7 @@ class SummaryDocument(Document):
     needing: int
     """Jobs that need a person."""
     failed: int
-    """In the last 24 hours, of the listed jobs."""
+    """Today, also those that are not listed."""
     price_per_hour_usd: Usd
     """Of everything that bills now."""
     spent_today_usd: Usd
