@@ -25,7 +25,7 @@ describe("numbers as people read them", () => {
   test("an unknown or endless value is never a zero", () => {
     expect([figure(null), figure("NaN"), percent(undefined), speed("Infinity"), bytes(null)]).toEqual([
       "–",
-      "NaN",
+      "not a number",
       "–",
       "–",
       "–",

@@ -172,9 +172,13 @@ describe("what to know", () => {
     expect(facts({ cost_usd: 9 }).cost?.text).toContain("it is stopped before its end, at $10.00");
   });
 
-  test("a loss that is no number comes first", () => {
+  test("a loss that is not a number comes first", () => {
     const spoilt = job({ progress: { step: 9, loss: "NaN", first_loss: 1 } });
-    expect(factsOf(spoilt, [], [], NOON)[0]).toMatchObject({ key: "loss", tone: "bad" });
+    expect(factsOf(spoilt, [], [], NOON)[0]).toMatchObject({
+      key: "loss",
+      tone: "bad",
+      text: "The loss is not a number: what it learns from now on is lost.",
+    });
   });
 
   test("alerts are sentences; a stall has a place of its own", () => {
@@ -238,7 +242,7 @@ describe("marks of a run", () => {
     ]);
   });
 
-  test("a loss that stays no number is marked where that began; a gap is not", () => {
+  test("a loss that is not a number any more is marked where that began; a gap is not", () => {
     expect(spoiltMark({ ...loss, y: [9, null, null] })?.x).toBe(2);
     expect(spoiltMark({ ...loss, y: [9, null, 7] })).toBeNull();
     expect(spoiltMark({ ...loss, y: [null, null, null] })).toBeNull();

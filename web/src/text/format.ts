@@ -41,10 +41,17 @@ export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? UNKNOWN : value.toLocaleString("en-US");
 }
 
+/** How the server writes measured values that are not finite, and how a person reads them. */
+const NOT_FINITE: Readonly<Record<string, string>> = {
+  NaN: "not a number",
+  Infinity: "infinite",
+  "-Infinity": "−infinite",
+};
+
 /** Four significant digits, for losses and learning rates: `0.08412`, `1.2e-4`, `12,345`. */
 export function figure(value: Measured): string {
   const number = finite(value);
-  if (number === null) return value === null || value === undefined ? UNKNOWN : String(value);
+  if (number === null) return NOT_FINITE[String(value)] ?? UNKNOWN;
   const size = Math.abs(number);
   if (number !== 0 && size < 0.001) return number.toExponential(1).replace("e-0", "e-");
   if (size >= 1e9) return number.toExponential(1).replace("e+", "e");

@@ -59,7 +59,9 @@ export function stepMarks(job: Job, rows: Rows | undefined): Mark[] {
 export function spoiltMark({ x, y }: ChartSeries): Mark | null {
   const last = y.findLastIndex((value) => value !== null);
   const at = x[last + 1];
-  return last < 0 || at === undefined ? null : { x: at, kind: "problem", label: "the loss is no number from here on" };
+  return last < 0 || at === undefined
+    ? null
+    : { x: at, kind: "problem", label: "the loss is not a number from here on" };
 }
 
 /** From each flag of the stall watch to when it was cleared, or until `now`. */

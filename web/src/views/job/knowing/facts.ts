@@ -18,12 +18,15 @@ export function factsOf(job: Job, events: readonly JobEvent[], readings: readonl
   return [...facts, ...memory(job)];
 }
 
-/** What somebody should look at; stalls and parked machines have a place of their own. */
+/** What needs a look; stalls and parked machines have a place of their own. */
 function warnings(job: Job): Fact[] {
   const { loss } = job.progress;
   const found: Fact[] = [];
-  if (job.outcome === null && typeof loss === "string") {
-    const text = `The loss is ${loss === "NaN" ? "no number (NaN)" : "infinite"}: what it learns from now on is lost.`;
+  if (typeof loss === "string") {
+    const text =
+      job.outcome === null
+        ? `The loss is ${figure(loss)}: what it learns from now on is lost.`
+        : `The loss was ${figure(loss)} at the end. A checkpoint from before that is the better model.`;
     found.push({ key: "loss", tone: "bad", text });
   }
   for (const { kind, message } of job.alerts) {
