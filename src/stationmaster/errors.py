@@ -10,6 +10,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── AlreadyEnded          the outcome is written and does not change
 │   ├── TicketRefused         an upload ticket that was used, has expired or does not fit; TokenMissing (not shown)
 │   ├── SecretRefused         a secret that may do too much to be sent to a rented machine
+│   ├── NoOfferFits           no machine that can be rented now is what the job needs
 │   ├── OutOfCredit           not enough credits, with the numbers
 │   ├── KeyReused             an idempotency key that belongs to another request
 │   ├── NotSignedIn           the server does not know who asks
@@ -115,6 +116,10 @@ class TokenMissing(TicketRefused):
 
 class SecretRefused(UserError):
     """The secret allows too much to be sent to a rented machine."""
+
+
+class NoOfferFits(UserError):
+    """No machine that can be rented now fits."""
 
 
 class OutOfCredit(UserError):

@@ -87,6 +87,7 @@ class LeftOut:
     offer: Offer
     why: str
     kind: str
+    too_dear: bool = False  # a higher limit on the price may allow it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +97,7 @@ class LeftOutGroup:
     kind: str
     count: int
     cheapest: Offer
+    too_dear: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +107,17 @@ class Ranking:
 
     def groups(self) -> tuple[LeftOutGroup, ...]:
         """Excluded offers by reason, the most frequent first."""
-        by_kind: dict[str, list[Offer]] = {}
+        by_kind: dict[str, list[LeftOut]] = {}
         for out in self.left_out:
-            by_kind.setdefault(out.kind, []).append(out.offer)
+            by_kind.setdefault(out.kind, []).append(out)
         groups = [
-            LeftOutGroup(kind=kind, count=len(offers), cheapest=min(offers, key=lambda offer: offer.price_per_hour))
-            for kind, offers in by_kind.items()
+            LeftOutGroup(
+                kind=kind,
+                count=len(left),
+                cheapest=min((out.offer for out in left), key=lambda offer: offer.price_per_hour),
+                too_dear=left[0].too_dear,
+            )
+            for kind, left in by_kind.items()
         ]
         return tuple(sorted(groups, key=lambda group: (-group.count, group.kind)))
 
@@ -129,7 +136,8 @@ def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Prefe
         if objection is None:
             chosen.append(RankedOffer(offer=offer, hours=hours, job_cost=cost(offer.price_per_hour, hours * 3600)))
         else:
-            left_out.append(LeftOut(offer=offer, why=objection.why, kind=objection.kind or objection.why))
+            kind = objection.kind or objection.why
+            left_out.append(LeftOut(offer=offer, why=objection.why, kind=kind, too_dear=objection.too_dear))
     return Ranking(
         chosen=tuple(sorted(chosen, key=lambda one: _place(one, want, preferences))), left_out=tuple(left_out)
     )
@@ -182,6 +190,7 @@ def _with_traffic(candidate: Candidate, want: Requirements, hours: float) -> Off
 class _Objection:
     why: str
     kind: str = ""  # set if `why` has details of this offer
+    too_dear: bool = False
 
 
 def _objection(
@@ -203,7 +212,8 @@ def _objection(
         return _Objection("not verified by the provider")
     if offer.price_per_hour > cap:
         above = f"above the cap of {format_dollars(cap, 3)}"
-        return _Objection(f"{format_dollars(offer.price_per_hour, 3)} per hour is {above}", f"{above} per hour")
+        why = f"{format_dollars(offer.price_per_hour, 3)} per hour is {above}"
+        return _Objection(why, f"{above} per hour", too_dear=True)
     return _shortcoming(candidate, want, preferences, hours)
 
 

@@ -151,14 +151,14 @@ def test_a_job_is_run_again_as_its_analysis_recommends_with_the_differences_mark
 def test_no_machine_that_fits_is_a_state_of_its_own(ann: Visitor) -> None:
     """The answers are those of a market, which this computer as its own machine does not have."""
     page = ann.page
-    refusal = {"type": "urn:stationmaster:problem:UserError", "title": "", "status": 422}
+    refusal = {"type": "urn:stationmaster:problem:NoOfferFits", "title": "", "status": 400}
     page.route(
         "**/api/estimates",
         lambda route: route.fulfill(
-            status=422, body=json.dumps({**refusal, "detail": "no offer of vastai fits flux-lora@2", "hint": None})
+            status=400, body=json.dumps({**refusal, "detail": "no offer of vastai fits flux-lora@2", "hint": None})
         ),
     )
-    left = {"why": "above the cap of $0.400 per hour", "count": 12, "from_price_per_hour_usd": 0.467}
+    left = {"why": "above the cap", "count": 12, "from_price_per_hour_usd": 0.467, "too_dear": True}
     page.route(
         "**/api/offers?*",
         lambda route: route.fulfill(json={"offers": [], "left_out": [], "left_out_by_reason": [left]}),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.errors import NotFound, UserError
+from stationmaster.errors import NoOfferFits, NotFound, UserError
 from stationmaster.model import Desired, MachineWish, State
 from stationmaster.money import from_dollars
 from stationmaster.station.proposals import EstimateRequest, RetryChanges, RetryRequest
@@ -132,6 +132,11 @@ def test_an_estimate_for_one_gpu_says_whether_the_training_fits_it(world: LocalW
     assert found.quote.memory_low_gib is not None
     assert found.quote.memory_low_gib > 16
     assert "it will not fit" in found.notes[0]
+
+
+def test_that_no_machine_fits_is_an_error_of_its_own(world: LocalWorld) -> None:
+    with pytest.raises(NoOfferFits, match="no offer of loopback fits flux-lora@2"):
+        world.station.proposals.estimate(EstimateRequest(recipe="flux-lora@2", images=12))
 
 
 def test_an_estimate_says_the_limits_that_the_job_would_have(world: LocalWorld, pictures: Path) -> None:

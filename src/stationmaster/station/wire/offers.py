@@ -67,13 +67,15 @@ class LeftOutDocument(OfferDocument):
     why: str = Field(examples=["$0.912 per hour is above the cap of $0.600"])
     kind: str = Field(examples=["above the cap of $0.600 per hour"])
     """The reason, in the words that all machines left out for it share."""
+    too_dear: bool = False
+    """Its price is the reason; a higher limit may allow it."""
 
     @classmethod
     def of(cls, out: LeftOut) -> Self:
-        return cls(**_fields(out.offer), why=out.why, kind=out.kind)
+        return cls(**_fields(out.offer), why=out.why, kind=out.kind, too_dear=out.too_dear)
 
     def value(self) -> LeftOut:
-        return LeftOut(offer=self.offer(), why=self.why, kind=self.kind)
+        return LeftOut(offer=self.offer(), why=self.why, kind=self.kind, too_dear=self.too_dear)
 
 
 class LeftOutGroupDocument(Document):
@@ -83,10 +85,17 @@ class LeftOutGroupDocument(Document):
     count: int
     from_price_per_hour_usd: Usd
     """The price of the cheapest of them."""
+    too_dear: bool = False
+    """Their price is the reason; a higher limit may allow them."""
 
     @classmethod
     def of(cls, group: LeftOutGroup) -> Self:
-        return cls(why=group.kind, count=group.count, from_price_per_hour_usd=group.cheapest.price_per_hour)
+        return cls(
+            why=group.kind,
+            count=group.count,
+            from_price_per_hour_usd=group.cheapest.price_per_hour,
+            too_dear=group.too_dear,
+        )
 
 
 class RankingDocument(Document):

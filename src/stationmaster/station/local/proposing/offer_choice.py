@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stationmaster.errors import DiskFull, UserError
+from stationmaster.errors import DiskFull, NoOfferFits
 from stationmaster.estimate import (
     Card,
     MemoryEstimate,
@@ -71,8 +71,8 @@ class Chooser:
     def best(self, want: Requirements) -> Choice:
         """The best offer. Where more memory is expected than the recipe declares, cards with less are left out.
 
-        If there is no larger one, the offers for the declared need count: a prediction only warns. Raises UserError if
-        no offer fits, DiskFull if this computer is the machine and has too little disk.
+        If there is no larger one, the offers for the declared need count: a prediction only warns. Raises
+        NoOfferFits, and DiskFull if this computer is the machine and has too little disk.
         """
         expected = self._memory(self.parameters)
         raised = _raised(want, expected)
@@ -143,10 +143,10 @@ class Chooser:
     def _offers(self, want: Requirements) -> list[Offer]:
         return asyncio.run(self.provider.offers(want))
 
-    def _no_offer(self, want: Requirements) -> UserError:
+    def _no_offer(self, want: Requirements) -> NoOfferFits:
         if self.provider.name == "loopback":
             _require_room(self.home, want.disk_gib)
-        return UserError(
+        return NoOfferFits(
             f"no offer of {self.provider.name} fits {self.recipe.reference}",
             hint=f"it needs {want.gpus} GPU with {want.vram_gib:g} GiB and {want.disk_gib:g} GiB of disk; raise the "
             "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "

@@ -50,7 +50,7 @@ class Quoted:
 
 
 def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> Quoted:
-    """Hours, cost and GPU memory on the best offer, and the assumptions. Raises UserError if no offer fits."""
+    """Hours, cost and GPU memory on the best offer, and the assumptions. Raises NoOfferFits."""
     start_seconds, slow_start_seconds = _start_seconds(work, provider)
     past = past_runs(work.recipe.reference)
     want = _want(work, start_seconds)

@@ -49,8 +49,8 @@ export function CostColumn(props: Props) {
 }
 
 function Refusal({ problem, ranking, maxPrice, onMaxPrice, onRetry }: Props) {
-  const { message } = asProblem(problem);
-  if (!/^no offer of /.test(message)) return <ProblemNote problem={problem} onRetry={onRetry} />;
+  const { message, kind } = asProblem(problem);
+  if (kind !== "NoOfferFits") return <ProblemNote problem={problem} onRetry={onRetry} />;
   return <NoMachine message={message} ranking={ranking} maxPrice={maxPrice} onMaxPrice={onMaxPrice} />;
 }
 

@@ -13,7 +13,7 @@ interface Props {
 /** No machine fits now: why, how many for each reason, and the cheapest that a higher limit would allow. */
 export function NoMachine({ message, ranking, maxPrice, onMaxPrice }: Props) {
   const groups = ranking?.left_out_by_reason ?? [];
-  const dear = groups.find((group) => group.why.startsWith("above the cap"));
+  const dear = groups.find((group) => group.too_dear);
   const price = dear ? Math.ceil(dear.from_price_per_hour_usd * 100) / 100 : null;
   return (
     <div className={styles.none} role="status">
