@@ -24,7 +24,7 @@ const ENDING: Record<string, string> = {
 /** What the training is, how far it is, when it is ready, what it costs, and what can be done. */
 export function JobHeader({ job, events }: Props) {
   const isGoing = job.outcome === null;
-  useTitle(isGoing && job.progress.percent !== null ? `${percent(job.progress.percent)} ${job.name}` : job.name);
+  useTitle(job.name); // the frame puts the percentage in front
   return (
     <header className={styles.header}>
       <div className={styles.first}>
