@@ -12,6 +12,8 @@ export default defineConfig({
     target: "es2022",
     assetsInlineLimit: 0, // the server's policy allows no inline script or style
     modulePreload: { polyfill: false },
+    // What the first view needs is one file, not one for each set of views that share a part of it.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "page", tags: ["$initial"] }] } } },
   },
   // The page of `make dev` asks a server that runs already, for which it must seem to be that server's own page.
   server: {

@@ -4,6 +4,7 @@ import { setNonce } from "get-nonce";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import "~/design/base.css";
+import { overviewQuery } from "~/api/overview";
 import { asProblem } from "~/api/problem";
 import { ToastProvider } from "~/design/Toasts";
 import { createPageRouter } from "~/router";
@@ -22,8 +23,9 @@ const queries = new QueryClient({
   },
 });
 const router = createPageRouter(queries);
-// The file of the view is fetched while the session is asked for, not afterwards.
+// What the first view needs is fetched while the session is asked for, not afterwards.
 const [matched] = router.getMatchedRoutes(window.location.pathname);
+if (window.location.pathname === "/") void queries.prefetchQuery(overviewQuery);
 for (const { options } of matched) {
   void options.component?.preload?.();
 }

@@ -1,4 +1,7 @@
-/** All addresses of the page. Each view is a file of its own that is fetched when it is first opened. */
+/**
+ * All addresses of the page. The trainings, where everybody begins, come with the page;
+ * each other view is a file of its own that is fetched when it is first opened.
+ */
 import type { QueryClient } from "@tanstack/react-query";
 import {
   createRootRouteWithContext,
@@ -6,6 +9,7 @@ import {
   createRouter,
   lazyRouteComponent,
   Outlet,
+  type RouteComponent,
   redirect,
 } from "@tanstack/react-router";
 import { setCsrfToken } from "~/api/client";
@@ -16,6 +20,7 @@ import { Frame } from "~/frame/Frame";
 import { NotFound } from "~/frame/NotFound";
 import { ViewProblem } from "~/frame/ViewProblem";
 import { stringifySearch } from "~/search";
+import { FleetView } from "~/views/fleet/FleetView";
 
 interface Context {
   readonly queries: QueryClient;
@@ -48,16 +53,13 @@ const inside = createRoute({
   errorComponent: ViewProblem,
 });
 
-const view = <Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
+const view = <Path extends string>(path: Path, component: RouteComponent) =>
   createRoute({ getParentRoute: () => inside, path, component, errorComponent: ViewProblem });
 
 const routes = root.addChildren([
   signIn,
   inside.addChildren([
-    view(
-      "/",
-      lazyRouteComponent(() => import("~/views/fleet/FleetView"), "FleetView"),
-    ),
+    view("/", FleetView),
     view(
       "/jobs/$job",
       lazyRouteComponent(() => import("~/views/job/JobView"), "JobView"),

@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense } from "react";
+import { lazy, type ReactNode, Suspense, useDeferredValue } from "react";
 import { Button } from "~/design/Button";
 import { counted, dollars, dollarsPerHour } from "~/text/format";
 import type { Column } from "./columns";
@@ -10,6 +10,7 @@ import type { FleetAddress } from "./useFleetAddress";
 
 const VirtualEntries = lazy(() => import("./VirtualEntries"));
 const MOST_DRAWN = 200;
+const DRAWN_FIRST = 40; // more than a window shows
 
 interface Props extends Omit<RowProps, "row" | "isSelected" | "isCurrent"> {
   readonly groups: readonly Group[];
@@ -24,6 +25,8 @@ type Entry = { readonly key: string; readonly group: Group } | { readonly key: s
 export function FleetTable(props: Props) {
   const { groups, address, columns, isNarrow } = props;
   const entries = entriesOf(groups, address.closed);
+  // Those below the window follow when it has been painted.
+  const count = useDeferredValue(entries.length, DRAWN_FIRST);
   const draw = (entry: Entry) => ("group" in entry ? groupHead(entry.group, props) : oneRow(entry.row, props));
   const Part = isNarrow ? "li" : "tbody";
   const drawn =
@@ -40,7 +43,7 @@ export function FleetTable(props: Props) {
         />
       </Suspense>
     ) : (
-      entries.map((entry) => <Part key={entry.key}>{draw(entry)}</Part>)
+      entries.slice(0, count).map((entry) => <Part key={entry.key}>{draw(entry)}</Part>)
     );
   if (isNarrow) {
     return (
