@@ -42,7 +42,7 @@ SHOTS = (
     Shot(name="job", path=f"/jobs/{_RUNNING}", height=1100),
     Shot(name="analysis", path=f"/jobs/{_FINISHED}?tab=analysis", height=1000),
     Shot(name="new-training", path=f"/new?retry={_FAILED}&apply=all", height=1000),
-    Shot(name="compare", path=f"/compare?jobs={_RUNNING},{_FINISHED},{_EARLIER}", height=1000),
+    Shot(name="compare", path=f"/compare?jobs={_RUNNING}&jobs={_FINISHED}&jobs={_EARLIER}", height=1000),
 )
 NARROW = (
     Shot(name="fleet-narrow", path="/", width=380, height=800),

@@ -58,7 +58,7 @@ describe("which trainings are shown", () => {
 
   it("offers the values that occur", () => {
     expect(choicesOf(rows, "owner")).toEqual(["ann", "me"]);
-    expect(choicesOf(rows, "state")).toEqual([NEEDS_YOU, "Completed", "Training"]);
+    expect(choicesOf(rows, "state")).toEqual([NEEDS_YOU, "Completed", "Stalled", "Training"]);
   });
 
   it("puts those that need somebody first, and unknown values last either way", () => {
@@ -83,8 +83,8 @@ describe("the progress in the title", () => {
   const ended = row("old", { ended_at: "2026-11-17T11:00:00+00:00", shown: "COMPLETED" });
 
   it("is that of the training on the page, or of the only one that runs", () => {
-    expect(progressToShow([row("a", { percent: 62.4 }), ended], null)).toEqual({ text: "62 %", percent: 62 });
-    expect(progressToShow([row("a"), row("b", { percent: 7 })], "b")).toEqual({ text: "7 %", percent: 7 });
+    expect(progressToShow([row("a", { percent: 62.4 }), ended], null)).toEqual({ text: "62\u00a0%", percent: 62 });
+    expect(progressToShow([row("a"), row("b", { percent: 7 })], "b")).toEqual({ text: "7\u00a0%", percent: 7 });
     expect(progressToShow([row("a"), ended], "old")).toEqual({ text: "", percent: null });
   });
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { bytes, dollars, duration, figure, memoryOf, percent, relative, speed } from "~/text/format";
+import { bytes, dollars, dollarsPerHour, duration, figure, memoryOf, percent, relative, speed } from "~/text/format";
 
 describe("numbers as people read them", () => {
   test.each([
     [1.239, "$1.24"],
     [0.0031, "$0.0031"],
-    [0.052, "$0.052"],
+    [0.052, "$0.05"],
     [0, "$0.00"],
     [1204.4, "$1,204"],
     [-2, "−$2.00"],
@@ -41,7 +41,7 @@ describe("numbers as people read them", () => {
   });
 
   test("memory with what there is", () => {
-    expect(memoryOf(18.2, 24)).toBe("18.2 / 24.0 GB (76 %)");
+    expect(memoryOf(18.2, 24)).toBe("18.2 / 24.0 GB (76\u00a0%)");
   });
 
   test("times relative to now", () => {
@@ -50,5 +50,11 @@ describe("numbers as people read them", () => {
       "in 2 h",
       "just now",
     ]);
+    const hours = (count: number) => relative(0, count * 3_600_000);
+    expect([hours(1.2), hours(28.5), hours(109)]).toEqual(["1 h ago", "29 h ago", "5 d ago"]);
+  });
+
+  test("prices per hour keep a tenth of a cent", () => {
+    expect([dollarsPerHour(0.0823), dollarsPerHour(0.31)]).toEqual(["$0.082/h", "$0.31/h"]);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Job, JobEvent, Reading } from "~/api/documents";
 import { joined, withTail } from "~/charts/appending";
+import { sentence } from "~/text/sentence";
 import { spoiltMark, stalls, stepMarks, timeMarks } from "~/views/job/charts/runMarks";
 import { factsOf } from "~/views/job/knowing/facts";
 import { paceOf } from "~/views/job/knowing/pace";
-import { sentence } from "~/views/job/knowing/sentence";
 import { numbersOf, stallOf } from "~/views/job/knowing/stall";
 import { pictureOf, rangeChange } from "~/views/job/search";
 
@@ -162,7 +162,7 @@ describe("what to know", () => {
   test("of a training that goes well", () => {
     const { pace, learning, cost } = facts();
     expect(pace).toMatchObject({ tone: "good", text: "Pace 1 steps/s, steady for 7 s." });
-    expect(learning).toMatchObject({ tone: "good", text: "Loss 0.5, 50 % below its first value." });
+    expect(learning).toMatchObject({ tone: "good", text: "Loss 0.5, 50\u00a0% below its first value." });
     expect(cost).toMatchObject({ tone: "good", text: "At this pace it costs $3.00 in the end, within its quote." });
   });
 

@@ -203,7 +203,9 @@ class Hanging:
             file = ModelFile(name=Path(path).name, sha256=_made_up_hash(path), size=_MODEL_BYTES, path=path)
             model = SavedModel(address=str(self._model_path()), step=exhibit.done, attempt=1, file=file)
         peak = [exhibit.card.gib * exhibit.memory, exhibit.card.gib, 0]
-        vitals = {"memory": {"platform": "discrete", "gpu": peak}}
+        busy, used = 0.0 if exhibit.stuck_for else 97.0, 1024 * exhibit.card.gib * (exhibit.memory - 0.03)
+        newest = [self.now, busy, round(used), round(1024 * exhibit.card.gib)]
+        vitals = {"memory": {"platform": "discrete", "gpu": peak}, "gpus": [[newest]]}
         watching = Watching(trained=True, vitals=vitals, steps={"train": "running:1"})
         return replace(
             job, machine=machine, watching=watching, model=model, ending=Ending(analysed=exhibit.outcome is not None)

@@ -6,10 +6,12 @@ interface Props {
   readonly label: string;
   /** Without the number, where it stands beside the bar already. */
   readonly bare?: boolean;
+  /** It no longer grows. */
+  readonly isOver?: boolean;
 }
 
 /** A bar with its number beside it; without a number the bar is empty and says so. */
-export function Progress({ percent, label, bare = false }: Props) {
+export function Progress({ percent, label, bare = false, isOver = false }: Props) {
   const known = percent ?? null;
   return (
     <span className={styles.progress}>
@@ -21,7 +23,10 @@ export function Progress({ percent, label, bare = false }: Props) {
         aria-valuemax={100}
         aria-valuenow={known === null ? undefined : Math.round(known)}
       >
-        <span className={styles.done} style={{ width: `${Math.min(100, Math.max(0, known ?? 0))}%` }} />
+        <span
+          className={isOver ? styles.over : styles.done}
+          style={{ width: `${Math.min(100, Math.max(0, known ?? 0))}%` }}
+        />
       </span>
       {bare ? null : <span className={styles.number}>{percentText(known)}</span>}
     </span>

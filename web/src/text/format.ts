@@ -2,26 +2,33 @@
 import type { Measured } from "~/api/documents";
 
 export const UNKNOWN = "–";
+const HOUR_SECONDS = 3600;
 
 /** A measured value as a number; null where it is unknown or not finite. */
 export function finite(value: Measured): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** `$1.24`, `$0.0031`, `$1,204`. */
+/** `$1.24`, `$0.04`, `$0.0031`, `$1,204`. */
 export function dollars(usd: number | null | undefined): string {
   if (usd === null || usd === undefined) return UNKNOWN;
   const size = Math.abs(usd);
-  const digits = size >= 1000 ? 0 : size === 0 || size >= 0.1 ? 2 : size >= 0.01 ? 3 : 4;
-  const text = size.toLocaleString("en-US", {
+  return written(usd, size >= 1000 ? 0 : size === 0 || size >= 0.01 ? 2 : 4);
+}
+
+/** `$0.31/h`; small prices to a tenth of a cent, which a whole day makes cents of: `$0.082/h`. */
+export function dollarsPerHour(usd: number | null | undefined): string {
+  if (usd === null || usd === undefined) return UNKNOWN;
+  const size = Math.abs(usd);
+  return size >= 0.01 && size < 0.1 ? `${written(usd, 3)}/h` : `${dollars(usd)}/h`;
+}
+
+function written(usd: number, digits: number): string {
+  const text = Math.abs(usd).toLocaleString("en-US", {
     minimumFractionDigits: Math.min(digits, 2),
     maximumFractionDigits: digits,
   });
   return `${usd < 0 ? "−" : ""}$${text}`;
-}
-
-export function dollarsPerHour(usd: number | null | undefined): string {
-  return usd === null || usd === undefined ? UNKNOWN : `${dollars(usd)}/h`;
 }
 
 /** `48 s`, `2 min`, `2 h 14 min`, `3 d 4 h`. */
@@ -59,8 +66,9 @@ export function figure(value: Measured): string {
   return String(Number(number.toPrecision(4)));
 }
 
+/** `76 %`, never broken before its sign. */
 export function percent(value: number | null | undefined): string {
-  return value === null || value === undefined || !Number.isFinite(value) ? UNKNOWN : `${Math.round(value)} %`;
+  return value === null || value === undefined || !Number.isFinite(value) ? UNKNOWN : `${Math.round(value)}\u00a0%`;
 }
 
 /** `7.4 steps/s`, or `3.2 s/step` where a step takes longer than a second. */
@@ -68,6 +76,12 @@ export function speed(stepsPerSecond: Measured): string {
   const value = finite(stepsPerSecond);
   if (value === null || value <= 0) return UNKNOWN;
   return value >= 1 ? `${Number(value.toPrecision(2))} steps/s` : `${Number((1 / value).toPrecision(2))} s/step`;
+}
+
+/** `0.75 steps/s`: always in the unit of a chart's axis. */
+export function stepsPerSecond(value: Measured): string {
+  const number = finite(value);
+  return number === null ? UNKNOWN : `${Number(number.toPrecision(3))} steps/s`;
 }
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
@@ -104,11 +118,17 @@ export function gigabytes(value: number | null | undefined): string {
   return `${value >= 20 ? value.toFixed(0) : Number(value.toFixed(value >= 1 ? 1 : 2))} GB`;
 }
 
-/** `just now`, `3 min ago`, `in 2 h`. */
+/** `just now`, `3 min ago`, `in 2 h`: in one unit, since the exact time is never far. */
 export function relative(at: number, now: number): string {
   const seconds = Math.round((now - at) / 1000);
   if (Math.abs(seconds) < 5) return "just now";
-  return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`;
+  return seconds > 0 ? `${roughly(seconds)} ago` : `in ${roughly(-seconds)}`;
+}
+
+function roughly(seconds: number): string {
+  if (seconds < HOUR_SECONDS) return duration(seconds);
+  const hours = Math.round(seconds / HOUR_SECONDS);
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`;
 }
 
 /** `14:02`, with the day if it is another one. */

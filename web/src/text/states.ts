@@ -12,6 +12,7 @@ const LOOKS: Record<string, Look> = {
   PROVISIONING: { tone: "running", mark: "◔", word: "Getting a machine" },
   TRANSFERRING_DATA: { tone: "running", mark: "◑", word: "Sending data" },
   EXECUTING: { tone: "running", mark: "●", word: "Training" },
+  STALLED: { tone: "attention", mark: "▲", word: "Stalled" },
   FETCHING_RESULTS: { tone: "running", mark: "◕", word: "Saving the model" },
   FINALIZING: { tone: "running", mark: "◕", word: "Publishing" },
   RELEASING: { tone: "running", mark: "◕", word: "Releasing the machine" },
@@ -22,6 +23,11 @@ const LOOKS: Record<string, Look> = {
   FAILED_PROVISIONING: { tone: "bad", mark: "✕", word: "No machine" },
   NEEDS_RECOVERY: { tone: "attention", mark: "▲", word: "Out of reach" },
 };
+
+/** What a job's state is shown as: a stall matters more than that it trains. */
+export function shownOr(shown: string, isStalled: boolean): string {
+  return isStalled && shown === "EXECUTING" ? "STALLED" : shown;
+}
 
 /** `shown` of a job; a state of a newer version shows its own name. */
 export function lookOf(shown: string): Look {

@@ -48,8 +48,8 @@ def judge_machine(subject: Subject, *, now: float, policy: Policy) -> Verdict:
 def _without_rental(subject: Subject, *, now: float, policy: Policy) -> Verdict:
     since = subject.known_since
     if since is not None and now - since >= policy.sweep.grace:
-        return Verdict(act=Act.DESTROY, why="not in any rental")
-    return Verdict(act=Act.ALERT, why="not in any rental (yet)")
+        return Verdict(act=Act.DESTROY, why="no rental names it")
+    return Verdict(act=Act.ALERT, why="no rental names it yet")
 
 
 def _is_superseded(rental: Rental, job: Job) -> bool:

@@ -51,7 +51,7 @@ export function RunPicker(props: Props) {
           {others.length === 0 ? "There is no other training yet." : `No training matches “${text}”.`}
         </p>
       ) : (
-        <ul className={styles.recent} aria-label="Recent trainings">
+        <ul className={`${styles.recent} ${props.several ? styles.several : ""}`} aria-label="Recent trainings">
           {found.map((job) => (
             <li key={job.id}>
               {props.several ? (

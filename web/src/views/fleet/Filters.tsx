@@ -16,6 +16,7 @@ interface Props {
 
 /** Which trainings are shown, in which groups and with which columns. */
 export function Filters({ rows, address, columns, isNarrow }: Props) {
+  const active = FACETS.filter((facet) => address.chosen[facet]).length;
   return (
     <search className={styles.filters}>
       <input
@@ -25,6 +26,35 @@ export function Filters({ rows, address, columns, isNarrow }: Props) {
         value={address.text}
         onChange={(event) => address.change({ q: event.target.value || null })}
       />
+      {isNarrow ? (
+        <details className={styles.folded} open={active > 0 || undefined}>
+          <summary>Filters and groups{active > 0 ? ` (${active})` : ""}</summary>
+          <div className={styles.filters}>
+            <Choices rows={rows} address={address} />
+          </div>
+        </details>
+      ) : (
+        <Choices rows={rows} address={address} />
+      )}
+      {isNarrow ? null : (
+        <span className={styles.columns}>
+          <Menu
+            trigger={<Button kind="quiet">Columns ▾</Button>}
+            entries={COLUMNS.map((column) => ({
+              label: column.label,
+              checked: columns.isShown(column),
+              onChange: (shown) => columns.choose(column, shown),
+            }))}
+          />
+        </span>
+      )}
+    </search>
+  );
+}
+
+function Choices({ rows, address }: Pick<Props, "rows" | "address">) {
+  return (
+    <>
       {FACETS.map((facet) => {
         const choices = choicesOf(rows, facet);
         const chosen = address.chosen[facet] ?? "";
@@ -48,19 +78,7 @@ export function Filters({ rows, address, columns, isNarrow }: Props) {
         chosen={address.group ?? ""}
         onChoose={(value) => address.change({ group: value, closed: null })}
       />
-      {isNarrow ? null : (
-        <span className={styles.columns}>
-          <Menu
-            trigger={<Button kind="quiet">Columns ▾</Button>}
-            entries={COLUMNS.map((column) => ({
-              label: column.label,
-              checked: columns.isShown(column),
-              onChange: (shown) => columns.choose(column, shown),
-            }))}
-          />
-        </span>
-      )}
-    </search>
+    </>
   );
 }
 

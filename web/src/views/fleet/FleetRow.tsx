@@ -6,6 +6,7 @@ import { dollarsPerHour } from "~/text/format";
 import { type Column, costOf, etaOf, lossOf, progressOf } from "./columns";
 import styles from "./Fleet.module.css";
 import { NeedsLine } from "./NeedsLine";
+import { shownOf } from "./rows";
 
 export interface RowProps {
   readonly row: OverviewRow;
@@ -59,12 +60,12 @@ export const FleetItem = memo(function FleetItem(props: Omit<RowProps, "columns"
         <span className={styles.name}>
           <NameLink {...props} />
         </span>
-        <StateMark shown={row.shown} />
+        <StateMark shown={shownOf(row)} />
       </div>
       <div className={styles.facts}>
-        {row.ended_at ? null : progressOf(row)}
+        {row.ended_at || row.percent === null ? null : progressOf(row)}
         {row.loss === null ? null : lossOf(row)}
-        <span>{etaOf(row)}</span>
+        {row.ended_at || row.eta_seconds !== null ? <span>{etaOf(row)}</span> : null}
         {row.price_per_hour_usd === null ? null : <span>{dollarsPerHour(row.price_per_hour_usd)}</span>}
         <span>{costOf(row)}</span>
       </div>

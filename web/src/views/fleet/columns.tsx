@@ -8,6 +8,7 @@ import { When } from "~/design/When";
 import { count, dollars, dollarsPerHour, duration, figure, finite, percent, speed, UNKNOWN } from "~/text/format";
 import type { Tone } from "~/text/states";
 import styles from "./Fleet.module.css";
+import { shownOf } from "./rows";
 
 export interface Column {
   readonly id: string;
@@ -19,18 +20,18 @@ export interface Column {
 }
 
 export const COLUMNS: readonly Column[] = [
-  { id: "state", label: "State", from: 0, show: (row) => <StateMark shown={row.shown} /> },
+  { id: "state", label: "State", from: 0, show: (row) => <StateMark shown={shownOf(row)} /> },
   { id: "progress", label: "Progress", from: 0, show: progressOf },
   { id: "step", label: "Step", from: 1900, isNumber: true, show: stepOf },
   { id: "loss", label: "Loss", from: 0, show: lossOf },
   { id: "gpu", label: "GPU", from: 1000, show: gpuOf },
   { id: "use", label: "GPU use", from: 1100, isNumber: true, show: (row) => percent(row.gpu_percent) },
-  { id: "memory", label: "GPU memory", from: 1400, isNumber: true, show: memoryOfRow },
+  { id: "memory", label: "GPU memory", from: 1200, isNumber: true, show: memoryOfRow },
   { id: "speed", label: "Speed", from: 1600, isNumber: true, show: (row) => speed(row.steps_per_second) },
   { id: "eta", label: "Time left", from: 700, isNumber: true, show: etaOf },
   { id: "price", label: "Per hour", from: 900, isNumber: true, show: (row) => dollarsPerHour(row.price_per_hour_usd) },
   { id: "cost", label: "Cost", from: 0, isNumber: true, show: costOf },
-  { id: "health", label: "Health", from: 1750, show: healthOf },
+  { id: "health", label: "Health", from: 1280, show: healthOf },
   { id: "recipe", label: "Recipe", from: 1750, show: (row) => row.recipe },
   { id: "owner", label: "Owner", from: 2100, show: (row) => row.owner ?? "me" },
   { id: "provider", label: "Provider", from: 2100, show: (row) => row.provider },
@@ -38,7 +39,7 @@ export const COLUMNS: readonly Column[] = [
 ];
 
 export function progressOf(row: OverviewRow): ReactNode {
-  return <Progress percent={row.percent} label={`Progress of ${row.name}`} />;
+  return <Progress percent={row.percent} label={`Progress of ${row.name}`} isOver={row.ended_at !== null} />;
 }
 
 function stepOf(row: OverviewRow): ReactNode {

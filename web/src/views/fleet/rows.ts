@@ -1,7 +1,7 @@
 /** Which rows are shown, in which order and in which groups. Pure. */
 import type { OverviewRow } from "~/api/documents";
 import { finite } from "~/text/format";
-import { lookOf } from "~/text/states";
+import { lookOf, shownOr } from "~/text/states";
 
 export const FACETS = ["state", "recipe", "gpu", "owner", "provider"] as const;
 export type Facet = (typeof FACETS)[number];
@@ -19,8 +19,12 @@ export const NEEDS_YOU = "Needs you";
 
 export type Chosen = Readonly<Partial<Record<Facet, string | null>>>;
 
+export function shownOf(row: OverviewRow): string {
+  return shownOr(row.shown, row.needs?.kind === "stall");
+}
+
 export function facetOf(row: OverviewRow, facet: Facet): string {
-  if (facet === "state") return lookOf(row.shown).word;
+  if (facet === "state") return lookOf(shownOf(row)).word;
   if (facet === "owner") return row.owner ?? "me";
   if (facet === "gpu") return row.gpu ?? "none yet";
   return row[facet];
@@ -52,7 +56,7 @@ function textOf(row: OverviewRow): string {
 type Sortable = number | string | null;
 
 const SORT_KEYS: Readonly<Record<string, (row: OverviewRow) => Sortable>> = {
-  state: (row) => lookOf(row.shown).word,
+  state: (row) => lookOf(shownOf(row)).word,
   name: (row) => row.name.toLowerCase(),
   progress: (row) => row.percent ?? null,
   step: (row) => row.step ?? null,

@@ -6,6 +6,7 @@ import { Button } from "~/design/Button";
 import { Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
 import { useSay } from "~/design/Toasts";
+import { sentence } from "~/text/sentence";
 import styles from "./Analysis.module.css";
 import { ApplySettings } from "./ApplySettings";
 import { LogErrors } from "./LogErrors";
@@ -115,7 +116,7 @@ function Findings({ job, analysis }: { readonly job: Job; readonly analysis: Ana
           <h3 id="not-judged">What could not be judged</h3>
           <ul className={styles.notes}>
             {analysis.notes.map((note) => (
-              <li key={note}>{note}</li>
+              <li key={note}>{sentence(note)}</li>
             ))}
           </ul>
         </section>

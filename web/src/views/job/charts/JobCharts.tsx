@@ -7,7 +7,7 @@ import type { Range } from "~/charts/series";
 import { usualSpan } from "~/charts/smoothing";
 import { Empty, Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
-import { figure, speed } from "~/text/format";
+import { figure, stepsPerSecond } from "~/text/format";
 import { metricsQuery, seriesQuery, trainingEventsQuery } from "../queries";
 import { rangeChange, usePicture } from "../search";
 import { Controls } from "./Controls";
@@ -56,7 +56,7 @@ function Drawn({ job, events, readings, metrics, isLive }: Props & { metrics: Me
     return {
       loss: made(LOSS, "Loss", 1),
       small: [
-        { title: "Speed", series: made(STEP_TIME, "Speed", 3), format: speed },
+        { title: "Speed", series: made(STEP_TIME, "Speed", 3), format: stepsPerSecond },
         { title: "Learning rate", series: made(LEARNING_RATE, "Learning rate", 7), format: figure },
         { title: "Gradient norm", series: made(GRADIENT_NORM, "Gradient norm", 2), format: figure },
         ...ownNames(metrics.series).map((name, place) => ({

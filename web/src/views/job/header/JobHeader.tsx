@@ -4,6 +4,7 @@ import { StateMark } from "~/design/StateMark";
 import { useNow, When } from "~/design/When";
 import { useTitle } from "~/frame/title";
 import { clock, count, dollars, duration, exactly, finite, percent } from "~/text/format";
+import { shownOr } from "~/text/states";
 import { Actions } from "./Actions";
 import styles from "./JobHeader.module.css";
 import { MachineLine } from "./MachineLine";
@@ -30,7 +31,12 @@ export function JobHeader({ job, events }: Props) {
       <div className={styles.first}>
         <h1 className={styles.name}>{job.name}</h1>
         <span className={styles.state} role="status">
-          <StateMark shown={job.shown} />
+          <StateMark
+            shown={shownOr(
+              job.shown,
+              job.alerts.some(({ kind }) => kind === "stall"),
+            )}
+          />
           {isGoing && ENDING[job.desired] ? <span className={styles.ending}>{ENDING[job.desired]}</span> : null}
         </span>
         <Actions job={job} />

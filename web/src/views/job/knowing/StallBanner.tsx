@@ -19,7 +19,7 @@ export function StallBanner({ job, stall }: { readonly job: Job; readonly stall:
   return (
     <section className={styles.stall} role="alert" aria-label="Stalled">
       <h2>
-        <span aria-hidden>▲</span> Stalled for {duration((now - stall.since) / 1000)}
+        <span aria-hidden>▲</span> Stalled since {clock(stall.since, now)}
       </h2>
       <p>{stall.reason}</p>
       <p title={stopsAt === null ? undefined : exactly(stopsAt)}>

@@ -1,9 +1,9 @@
 /** What the charts and figures of a training mean, in sentences. The most urgent come first. */
 import type { Job, JobEvent, Reading } from "~/api/documents";
 import { clock, count, dollars, duration, figure, finite, memoryOf, percent, speed } from "~/text/format";
+import { sentence } from "~/text/sentence";
 import type { Tone } from "~/text/states";
 import { type Pace, paceOf } from "./pace";
-import { sentence } from "./sentence";
 
 export interface Fact {
   readonly key: string;
@@ -56,8 +56,13 @@ function going(job: Job, events: readonly JobEvent[], readings: readonly Reading
     ];
   }
   if (job.state !== "EXECUTING") return [];
+  const isStalled = job.alerts.some(({ kind }) => kind === "stall");
+  return [...(isStalled ? [] : training(job, readings)), ...learning(job), ...forecast(job, now)];
+}
+
+function training(job: Job, readings: readonly Reading[]): Fact[] {
   const pace = paceOf(readings);
-  return [...(pace ? [paceFact(pace)] : before(job)), ...learning(job), ...forecast(job, now)];
+  return pace ? [paceFact(pace)] : before(job);
 }
 
 function before(job: Job): Fact[] {

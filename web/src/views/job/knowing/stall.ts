@@ -1,7 +1,7 @@
 /** The verdict of the stall watch, as its events tell it. */
 import type { JobEvent } from "~/api/documents";
 import { count, duration, speed } from "~/text/format";
-import { sentence } from "./sentence";
+import { sentence } from "~/text/sentence";
 
 export interface Stall {
   /** When it was found, in milliseconds since 1970. */

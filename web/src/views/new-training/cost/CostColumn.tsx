@@ -3,6 +3,7 @@ import { asProblem } from "~/api/problem";
 import { Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
 import { dollars, dollarsPerHour, duration, memoryOf } from "~/text/format";
+import { sentence } from "~/text/sentence";
 import styles from "./CostColumn.module.css";
 import type { Forecast } from "./forecast";
 import { NoMachine } from "./NoMachine";
@@ -90,7 +91,7 @@ function Figures({ forecast, isOld }: { readonly forecast: Forecast; readonly is
       {forecast.notes.length > 0 ? (
         <ul className={styles.notes} aria-label="Notes">
           {forecast.notes.map((note) => (
-            <li key={note}>{note}</li>
+            <li key={note}>{sentence(note.replace(/^warning: /, ""))}</li>
           ))}
         </ul>
       ) : null}

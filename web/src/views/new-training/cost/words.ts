@@ -3,12 +3,15 @@ import type { Terms } from "~/api/documents";
 import { dollars, duration } from "~/text/format";
 import type { Forecast } from "./forecast";
 
-/** `Train for about $0.80 (at most $1.60)`. */
+/** `Train for about $0.80 (at most $1.60)`; a limit that ends it early comes first. */
 export function trainWords(forecast: Forecast): string {
   const { cost, limits } = forecast;
   if (cost === null || cost === undefined) return "Train";
   if (cost.high === 0 && limits.max_spend_usd === 0) return "Train for free";
-  return `Train for about ${dollars(cost.expected)} (at most ${dollars(limits.max_spend_usd)})`;
+  const most = dollars(limits.max_spend_usd);
+  if (limits.max_spend_usd < cost.expected)
+    return `Train until ${most} is spent (about ${dollars(cost.expected)} needed)`;
+  return `Train for about ${dollars(cost.expected)} (at most ${most})`;
 }
 
 export function rangeOf(low: string, high: string): string {

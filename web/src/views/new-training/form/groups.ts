@@ -33,8 +33,8 @@ export function groupsOf(parameters: Readonly<Record<string, Parameter>>): reado
   return found.filter((group) => group.parameters.length > 0);
 }
 
-/** `learning_rate` as a label: `Learning rate`. */
+/** `learning_rate` as a label: `Learning rate`; `lora_dropout`: `LoRA dropout`. */
 export function labelOf(name: string): string {
-  const words = name.replaceAll("_", " ");
+  const words = name.replaceAll("_", " ").replace(/\blora\b/, "LoRA");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
