@@ -9,7 +9,7 @@ import { measuredQuery, seriesQuery } from "~/views/job/measured";
 import { ChartControls } from "./ChartControls";
 import styles from "./Compare.module.css";
 import type { Run } from "./comparedJobs";
-import { namesOf, overlaid } from "./overlaid";
+import { METRICS, namesOf, overlaid } from "./overlaid";
 import { runSummaryQuery } from "./queries";
 
 const COLUMNS = 800;
@@ -74,6 +74,7 @@ export function ComparedCharts({ runs }: { readonly runs: readonly Run[] }) {
           {charts.map(({ metric, axis: own, series }) => (
             <LineChart
               key={metric.title}
+              height={metric === METRICS[0] ? 260 : undefined}
               title={own === "elapsed" && !byTime ? `${metric.title}, by time` : metric.title}
               level={3}
               axis={own}

@@ -1,7 +1,7 @@
 /** The series of several runs as overlaid charts. */
 import type { Series } from "~/api/documents";
 import type { Axis, ChartSeries } from "~/charts/series";
-import { figure, gigabytes, percent, speed } from "~/text/format";
+import { figure, gigabytes, percent, stepsPerSecond } from "~/text/format";
 import type { Run } from "./comparedJobs";
 
 export interface Metric {
@@ -21,11 +21,13 @@ export interface Metric {
 
 export const METRICS: readonly Metric[] = [
   { title: "Loss", names: ["loss"], format: figure, tick: short, isSmoothed: true, mayBeLog: true },
+  { title: "Learning rate", names: ["learning_rate"], format: figure, tick: short, mayBeLog: true },
+  { title: "Gradient norm", names: ["gradient_norm"], format: figure, tick: short, isSmoothed: true, mayBeLog: true },
   {
     title: "Speed",
     names: ["step_time_seconds"],
     value: (seconds) => (seconds > 0 ? 1 / seconds : null),
-    format: speed,
+    format: stepsPerSecond,
     tick: (value) => `${short(value)}/s`,
     isSmoothed: true,
   },
@@ -37,8 +39,6 @@ export const METRICS: readonly Metric[] = [
     ends: [0, 100],
   },
   { title: "System memory", names: ["used_memory_gb"], format: gigabytes },
-  { title: "Learning rate", names: ["learning_rate"], format: figure, tick: short, mayBeLog: true },
-  { title: "Gradient norm", names: ["gradient_norm"], format: figure, tick: short, isSmoothed: true, mayBeLog: true },
 ];
 
 /** The names of the metrics that a run has. */

@@ -25,11 +25,17 @@ export const COLUMNS: readonly Column[] = [
   { id: "step", label: "Step", from: 1900, isNumber: true, show: stepOf },
   { id: "loss", label: "Loss", from: 0, show: lossOf },
   { id: "gpu", label: "GPU", from: 1000, show: gpuOf },
-  { id: "use", label: "GPU use", from: 1100, isNumber: true, show: (row) => percent(row.gpu_percent) },
+  { id: "use", label: "GPU use", from: 1100, isNumber: true, show: (row) => now(row, percent(row.gpu_percent)) },
   { id: "memory", label: "GPU memory", from: 1200, isNumber: true, show: memoryOfRow },
   { id: "speed", label: "Speed", from: 1600, isNumber: true, show: (row) => speed(row.steps_per_second) },
   { id: "eta", label: "Time left", from: 700, isNumber: true, show: etaOf },
-  { id: "price", label: "Per hour", from: 900, isNumber: true, show: (row) => dollarsPerHour(row.price_per_hour_usd) },
+  {
+    id: "price",
+    label: "Per hour",
+    from: 900,
+    isNumber: true,
+    show: (row) => now(row, dollarsPerHour(row.price_per_hour_usd)),
+  },
   { id: "cost", label: "Cost", from: 0, isNumber: true, show: costOf },
   { id: "health", label: "Health", from: 1280, show: healthOf },
   { id: "recipe", label: "Recipe", from: 1750, show: (row) => row.recipe },
@@ -37,6 +43,11 @@ export const COLUMNS: readonly Column[] = [
   { id: "provider", label: "Provider", from: 2100, show: (row) => row.provider },
   { id: "created", label: "Created", from: 2300, isNumber: true, show: (row) => <When at={row.created_at} /> },
 ];
+
+/** What only a training that goes on has: afterwards it is not unknown, there is none. */
+function now(row: OverviewRow, text: string): string {
+  return row.ended_at ? "" : text;
+}
 
 export function progressOf(row: OverviewRow): ReactNode {
   return <Progress percent={row.percent} label={`Progress of ${row.name}`} isOver={row.ended_at !== null} />;
@@ -62,7 +73,7 @@ function gpuOf(row: OverviewRow): ReactNode {
 
 function memoryOfRow(row: OverviewRow): ReactNode {
   const { gpu_memory_used_gib: used, gpu_memory_total_gib: total } = row;
-  return used === null || total === null ? UNKNOWN : `${used.toFixed(1)} / ${total.toFixed(0)} GB`;
+  return used === null || total === null ? now(row, UNKNOWN) : `${used.toFixed(1)} / ${total.toFixed(0)} GB`;
 }
 
 export function etaOf(row: OverviewRow): ReactNode {

@@ -18,8 +18,10 @@ export function rangeOf(low: string, high: string): string {
   return low === high ? low : `${low} to ${high}`;
 }
 
-export function hoursWords(hours: { readonly low: number; readonly high: number }): string {
-  return rangeOf(duration(hours.low * 3600), duration(hours.high * 3600));
+/** `40 min to 1 h 30 min`, `2.6 to 5.4 h`: an estimate of hours has no minutes. */
+export function hoursWords({ low, high }: { readonly low: number; readonly high: number }): string {
+  if (low >= 1) return `${rangeOf(low.toFixed(1), high.toFixed(1))} h`;
+  return rangeOf(duration(low * 3600), duration(high * 3600));
 }
 
 /** What ends the training whatever happens, and what then becomes of it. */

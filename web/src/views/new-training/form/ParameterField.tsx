@@ -28,7 +28,6 @@ export function ParameterField({ name, parameter, text, onChange, problem, befor
           {labelOf(name)}
           {isChanged ? (
             <span className={styles.changed}>
-              {" "}
               {shownValue(before)} → {shownValue(shown === "true" ? true : shown === "false" ? false : shown)}
             </span>
           ) : null}

@@ -1,6 +1,6 @@
 /** A recipe's parameters as a form has them: texts that are checked before anything is sent. */
 import type { Recipe } from "~/api/documents";
-import { count, figure } from "~/text/format";
+import { count } from "~/text/format";
 
 export type Parameter = NonNullable<Recipe["parameters"]>[string];
 export type Value = number | string | boolean;
@@ -57,7 +57,7 @@ export function textOf(value: unknown): string {
 export function shownValue(value: unknown): string {
   if (value === null || value === undefined || value === "") return "nothing";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number") return Number.isInteger(value) ? count(value) : figure(value);
+  if (typeof value === "number") return Number.isInteger(value) ? count(value) : textOf(value);
   const text = textOf(value).replaceAll("\n", " ");
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
@@ -76,7 +76,7 @@ function within(parameter: { min?: number | null; max?: number | null }, value: 
 function bounds({ min, max }: { min?: number | null; max?: number | null }): string {
   const low = min ?? null;
   const high = max ?? null;
-  if (low !== null && high !== null) return ` from ${textOf(low)} to ${textOf(high)}`;
-  if (low !== null) return ` of at least ${textOf(low)}`;
-  return high === null ? "" : ` of at most ${textOf(high)}`;
+  if (low !== null && high !== null) return ` from ${shownValue(low)} to ${shownValue(high)}`;
+  if (low !== null) return ` of at least ${shownValue(low)}`;
+  return high === null ? "" : ` of at most ${shownValue(high)}`;
 }

@@ -22,7 +22,9 @@ export function Differences({ base, retry, differences }: Props) {
           {base.job.name}
         </Link>
         , on the same dataset{retry.resume ? ", going on from its best checkpoint" : ", from the beginning"}.{" "}
-        {differences.length === 0 ? "Nothing else differs." : `${counted(differences.length, "setting")} differ:`}
+        {differences.length === 0
+          ? "Nothing else differs."
+          : `${counted(differences.length, "setting differs", "settings differ")}:`}
       </p>
       {differences.length > 0 ? (
         <table>
