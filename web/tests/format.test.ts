@@ -4,7 +4,7 @@ import { bytes, dollars, dollarsPerHour, duration, figure, memoryOf, percent, re
 describe("numbers as people read them", () => {
   test.each([
     [1.239, "$1.24"],
-    [0.0031, "$0.0031"],
+    [0.0031, "$0.003"],
     [0.052, "$0.05"],
     [0, "$0.00"],
     [1204.4, "$1,204"],

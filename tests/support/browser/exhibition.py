@@ -98,8 +98,8 @@ def build(station: LocalStation, machines: dict[str, str]) -> str:
 
 def _notes(now: float) -> Iterator[Note]:
     texts = (
-        (9.6, "job_failed", "portraits-b601", "high", "portraits failed: CUDA out of memory at step 214 of 2,000."),
-        (3.1, "job_completed", "hills-v2-91ab", "normal", "hills-v2 is ready: loss 0.09 after 3,000 steps, $0.83."),
+        (9.6, "failed", "portraits-b601", "high", "portraits failed: CUDA out of memory at step 214 of 2,000."),
+        (3.1, "completed", "hills-v2-91ab", "normal", "hills-v2 is ready: loss 0.11 after 3,000 steps, $0.63."),
         (0.2, "stall", "poster-style-77d0", "high", "poster-style made no step for 12 min and is stopped in 15 min."),
     )
     for hours, kind, job, priority, text in texts:

@@ -9,11 +9,11 @@ export function finite(value: Measured): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-/** `$1.24`, `$0.04`, `$0.0031`, `$1,204`. */
+/** `$1.24`, `$0.04`, `$0.003`, `$1,204`. */
 export function dollars(usd: number | null | undefined): string {
   if (usd === null || usd === undefined) return UNKNOWN;
   const size = Math.abs(usd);
-  return written(usd, size >= 1000 ? 0 : size === 0 || size >= 0.01 ? 2 : 4);
+  return written(usd, size >= 1000 ? 0 : size === 0 || size >= 0.01 ? 2 : size >= 0.001 ? 3 : 4);
 }
 
 /** `$0.31/h`; small prices to a tenth of a cent, which a whole day makes cents of: `$0.082/h`. */

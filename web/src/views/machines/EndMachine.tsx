@@ -6,7 +6,7 @@ import { Button } from "~/design/Button";
 import { Confirm } from "~/design/Dialog";
 import { useSay } from "~/design/Toasts";
 import { counted } from "~/text/format";
-import { aboutMachine } from "./machines";
+import { aboutMachine, isUnexplained } from "./machines";
 
 /** Ends one machine, after a question. */
 export function EndMachine({ machine }: { readonly machine: Machine }) {
@@ -32,7 +32,11 @@ export function EndMachine({ machine }: { readonly machine: Machine }) {
   });
   return (
     <>
-      <Button kind="danger" onClick={() => setIsAsked(true)} aria-label={`End it: instance ${machine.instance}`}>
+      <Button
+        kind={isUnexplained(machine) ? "danger" : "plain"}
+        onClick={() => setIsAsked(true)}
+        aria-label={`End it: instance ${machine.instance}`}
+      >
         End it
       </Button>
       {isAsked ? (

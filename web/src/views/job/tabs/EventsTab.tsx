@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import type { Job, JobEvent } from "~/api/documents";
 import { Empty, Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
-import { When } from "~/design/When";
 import { useAddressValue } from "~/frame/address";
-import { counted } from "~/text/format";
+import { clock, counted, exactly } from "~/text/format";
 import { eventsQuery } from "../queries";
 import styles from "./EventsTab.module.css";
 import { GROUP_NAMES, GROUPS, groupOf, weightOf } from "./eventGroups";
@@ -66,11 +65,12 @@ export function EventsTab({ job }: { readonly job: Job }) {
 
 function EventRow({ event }: { readonly event: JobEvent }) {
   const weight = weightOf(event);
+  const at = Date.parse(event.at); // as a clock shows it: what matters is what came before what, and how long it took
   return (
     <li className={weight === null ? styles.event : `${styles.event} ${styles[weight]}`}>
-      <span className={styles.when}>
-        <When at={event.at} />
-      </span>
+      <time className={styles.when} dateTime={event.at} title={exactly(at)}>
+        {clock(at)}
+      </time>
       <span className={styles.mark}>
         {weight === null ? (
           <span aria-hidden>·</span>
