@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.browser.visitor import Visitor, chromium, visiting
+from tests.support.browser.visitor import Visitor, chromium
+from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import PeopledWorld
 
 
@@ -25,9 +26,14 @@ def browser(world: PeopledWorld) -> Iterator[Browser]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def visits(browser: Browser, world: PeopledWorld) -> Visits:
+    """The world's people in this browser."""
+    return Visits(browser, world.urls[0], world.tokens)
+
+
 @pytest.fixture
-def visitor(browser: Browser, world: PeopledWorld) -> Iterator[Visitor]:
-    """The administrator's browser, signed in."""
-    with visiting(browser, world.urls[0]) as opened:
-        opened.sign_in(world.tokens["administrator"])
+def visitor(visits: Visits) -> Iterator[Visitor]:
+    """The administrator, signed in, before a page without an address."""
+    with visits.of("administrator") as opened:
         yield opened

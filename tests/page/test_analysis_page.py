@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.support.browser.advised_jobs import full_memory, trained_like_anns
-from tests.support.browser.visitor import Visitor, visiting
+from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.visitor import Visitor
+from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 from tests.support.jobs.stored_jobs import change_row
 
@@ -118,24 +120,14 @@ def test_the_analysis_of_an_older_attempt_says_so(
         expect(visitor.page.get_by_role("button", name="Analyse attempt 2")).to_be_visible()
 
 
-def test_who_may_only_look_sees_the_advice_and_cannot_apply_it(
-    browser: Browser, world: PeopledWorld, advised: str
-) -> None:
-    with visiting(browser, world.urls[0]) as reader:
-        reader.sign_in(world.tokens["reader"])
+def test_who_may_only_look_sees_the_advice_and_cannot_apply_it(visits: Visits, advised: str) -> None:
+    with visits.of("reader") as reader:
         opened(reader, advised)
         expect(reader.page.get_by_role("button", name=APPLY)).to_be_disabled()
         expect(reader.page.get_by_role("button", name="Analyse again")).to_have_count(0)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 380)])
-def test_the_panel_is_accessible_and_fits(
-    browser: Browser, world: PeopledWorld, advised: str, scheme: str, width: int
-) -> None:
-    viewport = {"width": width, "height": 800}
-    with visiting(browser, world.urls[0], color_scheme=scheme, viewport=viewport) as visitor:
-        visitor.sign_in(world.tokens["administrator"])
-        opened(visitor, advised)
-        expect(visitor.page.get_by_role("region", name="Memory over time").locator("canvas")).to_be_visible()
-        assert visitor.accessibility_problems() == []
-        assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+def test_the_panel_is_accessible_and_fits(visitor: Visitor, advised: str) -> None:
+    opened(visitor, advised)
+    expect(visitor.page.get_by_role("region", name="Memory over time").locator("canvas")).to_be_visible()
+    assert problems_in_every_look(visitor) == []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.support.browser.advised_jobs import trained_like_anns
-from tests.support.browser.visitor import Visitor, visiting
+from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.visitor import Visitor
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 
 
@@ -102,14 +103,7 @@ def test_a_job_that_does_not_exist_is_named_with_others_to_choose(visitor: Visit
     visitor.complaints.clear()  # the browser itself reports the refusal
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 380)])
-def test_the_comparison_is_accessible_and_fits(
-    browser: Browser, world: PeopledWorld, other: str, scheme: str, width: int
-) -> None:
-    viewport = {"width": width, "height": 800}
-    with visiting(browser, world.urls[0], color_scheme=scheme, viewport=viewport) as visitor:
-        visitor.sign_in(world.tokens["administrator"])
-        opened(visitor, ANNS_JOB, other)
-        expect(visitor.page.get_by_role("figure", name="Loss").locator("canvas")).to_be_visible()
-        assert visitor.accessibility_problems() == []
-        assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+def test_the_comparison_is_accessible_and_fits(visitor: Visitor, other: str) -> None:
+    opened(visitor, ANNS_JOB, other)
+    expect(visitor.page.get_by_role("figure", name="Loss").locator("canvas")).to_be_visible()
+    assert problems_in_every_look(visitor) == []

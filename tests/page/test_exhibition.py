@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, expect
 
 from scripts.make_screenshots import NARROW, SHOTS
 from tests.support.browser.exhibition import Exhibition, exhibition
-from tests.support.browser.visitor import visiting
+from tests.support.browser.looks import problems_in_both_colours
+from tests.support.browser.visits import Visits
 
 _OTHERS = (
     "/machines",
@@ -31,16 +32,11 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exhibition]:
 def test_every_view_opens_without_a_complaint_and_is_accessible(browser: Browser, shown: Exhibition) -> None:
     found: dict[str, list[str]] = {}
     paths = list(dict.fromkeys([*(shot.path for shot in (*SHOTS, *NARROW)), *_OTHERS]))
-    with visiting(browser, shown.url, color_scheme="light", reduced_motion="reduce") as visitor:
-        visitor.sign_in(shown.token)
+    with Visits(browser, shown.url, {"me": shown.token}).of("me") as visitor:
         for path in paths:
             visitor.open(path)
             expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
-            problems = [f"light: {each}" for each in visitor.accessibility_problems()]
-            if path not in _OTHERS:
-                visitor.page.evaluate("document.documentElement.dataset.theme = 'dark'")
-                problems += [f"dark: {each}" for each in visitor.accessibility_problems()]
-            if problems:
+            if problems := problems_in_both_colours(visitor):
                 found[path] = problems
     assert found == {}
 

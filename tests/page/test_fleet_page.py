@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from stationmaster.model import Alert, Progress, StepReading
 from stationmaster.store import readings
 from stationmaster.store.codec import progress_to_text
-from tests.support.browser.visitor import Visitor, visiting
+from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.visitor import Visitor
+from tests.support.browser.visits import Visits
 from tests.support.jobs.http_world import HttpWorld
 from tests.support.jobs.peopled_world import PeopledWorld
 from tests.support.jobs.spine_values import spec
@@ -54,9 +56,9 @@ def fleet(world: PeopledWorld, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture
-def visitor(browser: Browser, fleet: PeopledWorld) -> Iterator[Visitor]:
-    with visiting(browser, fleet.urls[0]) as opened:
-        opened.sign_in(fleet.tokens["administrator"])
+def visitor(visits: Visits, fleet: PeopledWorld) -> Iterator[Visitor]:
+    with visits.of("administrator") as opened:
+        opened.open("/")
         yield opened
 
 
@@ -124,18 +126,14 @@ def test_columns_are_chosen_and_remembered(visitor: Visitor) -> None:
     expect(heading).to_be_visible()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("dark", 380)])
-def test_the_list_is_accessible_and_fits(browser: Browser, fleet: PeopledWorld, scheme: str, width: int) -> None:
-    with visiting(browser, fleet.urls[0], color_scheme=scheme, viewport={"width": width, "height": 800}) as visitor:
-        visitor.sign_in(fleet.tokens["administrator"])
-        expect(visitor.page.get_by_role("link", name="hero-lora")).to_be_visible()
-        assert visitor.accessibility_problems() == []
-        assert visitor.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+def test_the_list_is_accessible_and_fits(visitor: Visitor) -> None:
+    expect(visitor.page.get_by_role("link", name="hero-lora")).to_be_visible()
+    assert problems_in_every_look(visitor) == []
 
 
-def test_somebody_sees_only_their_own_trainings_and_no_one_else_s_money(browser: Browser, fleet: PeopledWorld) -> None:
-    with visiting(browser, fleet.urls[0]) as visitor:
-        visitor.sign_in(fleet.tokens["bob"])
+def test_somebody_sees_only_their_own_trainings_and_no_one_else_s_money(visits: Visits, fleet: PeopledWorld) -> None:
+    with visits.of("bob") as visitor:
+        visitor.open("/")
         expect(visitor.page.get_by_role("link", name="cats-v3")).to_be_visible()
         expect(visitor.page.get_by_role("link", name="hero-lora")).to_have_count(0)
         expect(visitor.page.get_by_role("link", name="Money:")).to_contain_text("$0.36/h now")

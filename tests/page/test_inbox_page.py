@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from stationmaster.model import Note
 from tests.support.browser.looks import problems_in_every_look
-from tests.support.browser.visitor import visiting
+from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import PeopledWorld
 
 
-def test_messages_are_marked_as_read_and_that_can_be_undone(browser: Browser, world: PeopledWorld) -> None:
+def test_messages_are_marked_as_read_and_that_can_be_undone(visits: Visits, world: PeopledWorld) -> None:
     world.local.notifications.mark_read("bob", up_to=2**60)  # other tests may have sent him something
     for text in ("the first", "the second"):
         world.store.inbox.put("bob", Note(key=text, kind="message", text=text, priority="normal", at=1.0))
-    with visiting(browser, world.urls[0]) as visitor:
+    with visits.of("bob") as visitor:
         page = visitor.page
-        visitor.sign_in(world.tokens["bob"])
+        visitor.open("/")
         page.get_by_role("button", name="Inbox, 2 unread messages").click()
         news = page.get_by_role("dialog", name="Newest messages")
         expect(news.get_by_role("listitem").first).to_contain_text("the second")
@@ -43,28 +43,27 @@ def test_messages_are_marked_as_read_and_that_can_be_undone(browser: Browser, wo
         expect(page.get_by_role("heading", name="You have read everything")).to_be_visible()
 
 
-def test_a_message_leads_to_its_training(browser: Browser, world: PeopledWorld) -> None:
+def test_a_message_leads_to_its_training(visits: Visits, world: PeopledWorld) -> None:
     text = "Training completed\nJob: anns cats"
     note = Note(key="done", kind="completed", text=text, priority="normal", at=1.0, job_id="annsjob")
     world.store.inbox.put("ann", note)
-    with visiting(browser, world.urls[0]) as visitor:
-        visitor.sign_in(world.tokens["ann"])
+    with visits.of("ann") as visitor:
         visitor.open("/inbox")
         visitor.page.get_by_role("link", name="Open the training").first.click()
         visitor.page.wait_for_url("**/jobs/annsjob")
 
 
-def test_the_inbox_is_accessible_in_every_look(browser: Browser, world: PeopledWorld) -> None:
-    with visiting(browser, world.urls[0]) as visitor:
-        visitor.sign_in(world.tokens["ann"])
-        assert problems_in_every_look(visitor, "/inbox", "Inbox") == []
+def test_the_inbox_is_accessible_in_every_look(visits: Visits) -> None:
+    with visits.of("ann") as visitor:
+        visitor.open("/inbox")
+        expect(visitor.page.get_by_role("link", name="Open the training").first).to_be_visible()
+        assert problems_in_every_look(visitor) == []
         visitor.page.get_by_role("button", name="Inbox,").click()
         expect(visitor.page.get_by_role("dialog", name="Newest messages")).to_be_visible()
         assert visitor.accessibility_problems() == []
 
 
-def test_an_empty_inbox_says_what_will_be_there(browser: Browser, world: PeopledWorld) -> None:
-    with visiting(browser, world.urls[0]) as vera:
-        vera.sign_in(world.tokens["viewer"])
+def test_an_empty_inbox_says_what_will_be_there(visits: Visits) -> None:
+    with visits.of("viewer") as vera:
         vera.open("/inbox")
         expect(vera.page.get_by_role("heading", name="No messages yet")).to_be_visible()

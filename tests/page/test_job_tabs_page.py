@@ -174,4 +174,7 @@ def test_checkpoints_say_where_they_lie_and_come_down(visitor: Visitor) -> None:
 def test_everybody_can_use_them(
     logged: PeopledWorld, visitor: Visitor, job: str, heading: str, tab: str, text: str
 ) -> None:
-    assert problems_in_every_look(visitor, f"/jobs/{job}?tab={tab}", heading, text=text) == []
+    visitor.open(f"/jobs/{job}?tab={tab}")
+    expect(visitor.page.get_by_role("heading", name=heading, exact=True).first).to_be_visible()
+    expect(visitor.page.get_by_text(text).first).to_be_visible()
+    assert problems_in_every_look(visitor) == []

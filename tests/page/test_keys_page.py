@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser.visitor import Visitor
+from tests.support.browser.visits import Visits
+
+
+@pytest.fixture
+def visitor(visits: Visits) -> Iterator[Visitor]:
+    with visits.of("administrator") as opened:
+        opened.open("/")
+        yield opened
 
 
 def test_the_search_finds_trainings_models_recipes_settings_and_actions(visitor: Visitor) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.support.browser.visitor import Visitor, visiting
-from tests.support.jobs.peopled_world import PeopledWorld
+from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.visitor import Visitor
+from tests.support.browser.visits import Visits
 
 
 def test_a_sweep_shows_first_what_it_would_do(visitor: Visitor) -> None:
@@ -18,18 +18,13 @@ def test_a_sweep_shows_first_what_it_would_do(visitor: Visitor) -> None:
     expect(dialog).to_have_count(0)
 
 
-def test_who_may_not_see_machines_is_told(browser: Browser, world: PeopledWorld) -> None:
-    with visiting(browser, world.urls[0]) as visitor:
-        visitor.sign_in(world.tokens["ann"])
+def test_who_may_not_see_machines_is_told(visits: Visits) -> None:
+    with visits.of("ann") as visitor:
         visitor.open("/machines")
         expect(visitor.page.get_by_role("heading", name="Only administrators see machines")).to_be_visible()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 380)])
-def test_the_view_is_accessible_and_fits(browser: Browser, world: PeopledWorld, scheme: str, width: int) -> None:
-    with visiting(browser, world.urls[0], color_scheme=scheme, viewport={"width": width, "height": 800}) as visitor:
-        visitor.sign_in(world.tokens["administrator"])
-        visitor.open("/machines")
-        expect(visitor.page.get_by_role("button", name="Sweep now")).to_be_visible()
-        assert visitor.accessibility_problems() == []
-        assert visitor.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+def test_the_view_is_accessible_and_fits(visitor: Visitor) -> None:
+    visitor.open("/machines")
+    expect(visitor.page.get_by_role("button", name="Sweep now")).to_be_visible()
+    assert problems_in_every_look(visitor) == []

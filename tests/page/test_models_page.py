@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.support.browser.visitor import Visitor, visiting
+from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.visitor import Visitor
+from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 
 
@@ -51,35 +53,24 @@ def test_publishing_asks_first_and_an_error_is_told_with_its_hint(visitor: Visit
     visitor.complaints.clear()
 
 
-def test_who_may_not_train_is_not_offered_to_publish(browser: Browser, world: PeopledWorld) -> None:
-    with visiting(browser, world.urls[0]) as visitor:
-        visitor.sign_in(world.tokens["reader"])
+def test_who_may_not_train_is_not_offered_to_publish(visits: Visits, world: PeopledWorld) -> None:
+    with visits.of("reader") as visitor:
         visitor.open(f"/models/{world.local.models.find(ANNS_JOB).slug}")
         expect(visitor.page.get_by_text("Publishing needs the right to train.")).to_be_visible()
         expect(visitor.page.get_by_role("button", name="Publish to the Hub")).to_have_count(0)
         expect(visitor.page.get_by_role("link", name="Train again")).to_have_count(0)
 
 
-def test_somebody_without_models_is_told_how_to_begin(browser: Browser, world: PeopledWorld) -> None:
-    with visiting(browser, world.urls[0]) as visitor:
-        visitor.sign_in(world.tokens["bob"])
+def test_somebody_without_models_is_told_how_to_begin(visits: Visits) -> None:
+    with visits.of("bob") as visitor:
         visitor.open("/models")
         expect(visitor.page.get_by_role("heading", name="No model yet")).to_be_visible()
         expect(visitor.page.get_by_role("link", name="Start a training")).to_be_visible()
 
 
-def test_the_views_are_accessible_in_both_colours_and_on_a_narrow_screen(browser: Browser, world: PeopledWorld) -> None:
+def test_the_views_are_accessible_in_both_colours_and_on_a_narrow_screen(visitor: Visitor, world: PeopledWorld) -> None:
     model = world.local.models.find(ANNS_JOB)
-    for colours, width in (("light", 1280), ("dark", 380)):
-        with visiting(
-            browser, world.urls[0], color_scheme=colours, viewport={"width": width, "height": 800}
-        ) as visitor:
-            visitor.sign_in(world.tokens["administrator"])
-            for path, words in (("/models", "anns cats"), (f"/models/{model.slug}", model.sha256)):
-                visitor.open(path)
-                expect(visitor.page.get_by_text(words).first).to_be_visible()
-                assert visitor.accessibility_problems() == []
-                wide = visitor.page.evaluate(
-                    "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-                )
-                assert wide <= 0, f"{path} scrolls sideways"
+    for path, words in (("/models", "anns cats"), (f"/models/{model.slug}", model.sha256)):
+        visitor.open(path)
+        expect(visitor.page.get_by_text(words).first).to_be_visible()
+        assert problems_in_every_look(visitor) == [], path

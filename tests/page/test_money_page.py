@@ -13,9 +13,9 @@ from stationmaster.station.credits import Grant
 from stationmaster.station.tokens import NewToken
 from stationmaster.station.users import UserChanges
 from tests.support.browser.looks import problems_in_every_look
-from tests.support.browser.visitor import Visitor, visiting
+from tests.support.browser.visitor import Visitor
+from tests.support.browser.visits import Visits
 from tests.support.jobs.http_world import HttpWorld
-from tests.support.jobs.peopled_world import PeopledWorld
 from tests.support.jobs.spine_values import spec
 from tests.support.jobs.stored_jobs import cost_of, put_trained
 
@@ -35,10 +35,16 @@ def rich(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield world
 
 
+@pytest.fixture(scope="module")
+def rich_visits(browser: Browser, rich: HttpWorld) -> Visits:
+    create = rich.local.tokens.create
+    tokens = {user: create(NewToken(name="page", user=user)).secret for user in ("me", "ann")}
+    return Visits(browser, rich.urls[0], tokens)
+
+
 @pytest.fixture
-def owner(browser: Browser, rich: HttpWorld) -> Iterator[Visitor]:
-    with visiting(browser, rich.urls[0]) as visitor:
-        visitor.sign_in(rich.local.tokens.create(NewToken(name="page", user="me")).secret)
+def owner(rich_visits: Visits) -> Iterator[Visitor]:
+    with rich_visits.of("me") as visitor:
         visitor.open("/money")
         yield visitor
 
@@ -97,12 +103,13 @@ def test_credits_are_given_after_a_question_and_add_up(owner: Visitor, rich: Htt
 
 
 def test_money_is_accessible_in_every_look(owner: Visitor) -> None:
-    assert problems_in_every_look(owner, "/money", "Money") == []
+    expect(owner.page.get_by_role("row", name="portraits")).to_be_visible()
+    expect(owner.page.get_by_role("region", name="Credits", exact=True)).to_be_visible()
+    assert problems_in_every_look(owner) == []
 
 
-def test_a_user_sees_only_their_own_money(browser: Browser, rich: HttpWorld, world: PeopledWorld) -> None:
-    with visiting(browser, rich.urls[0]) as visitor:
-        visitor.sign_in(rich.local.tokens.create(NewToken(name="page", user="ann")).secret)
+def test_a_user_sees_only_their_own_money(rich_visits: Visits, visits: Visits) -> None:
+    with rich_visits.of("ann") as visitor:
         visitor.open("/money")
         page = visitor.page
         expect(page.get_by_text("Of your own trainings")).to_be_visible()
@@ -110,8 +117,7 @@ def test_a_user_sees_only_their_own_money(browser: Browser, rich: HttpWorld, wor
         expect(page.get_by_text("now training")).to_have_count(0)
         expect(page.get_by_role("button", name="Give or correct credits")).to_have_count(0)
         expect(page.get_by_label("Account")).to_have_count(0)
-    with visiting(browser, world.urls[0]) as viewer:
-        viewer.sign_in(world.tokens["viewer"])
+    with visits.of("viewer") as viewer:
         viewer.open("/money")
         expect(viewer.page.get_by_role("heading", name="Nothing spent yet")).to_be_visible()
         expect(viewer.page.get_by_text("No daily limit is set")).to_be_visible()

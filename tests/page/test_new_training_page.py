@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from stationmaster.analysis.levers import Lever
-from tests.support.browser.visitor import Visitor, visiting
+from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.visitor import Visitor
+from tests.support.browser.visits import Visits
 from tests.support.jobs.advice import advice, report_with
 from tests.support.jobs.dataset_pictures import good_set
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
@@ -26,9 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ann(browser: Browser, world: PeopledWorld) -> Iterator[Visitor]:
-    with visiting(browser, world.urls[0]) as opened:
-        opened.sign_in(world.tokens["ann"])
+def ann(visits: Visits) -> Iterator[Visitor]:
+    with visits.of("ann") as opened:
         yield opened
 
 
@@ -171,20 +172,15 @@ def test_no_machine_that_fits_is_a_state_of_its_own(ann: Visitor) -> None:
     ann.complaints.clear()
 
 
-def test_whoever_may_only_look_is_told_so(browser: Browser, world: PeopledWorld) -> None:
-    with visiting(browser, world.urls[0]) as viewer:
-        viewer.sign_in(world.tokens["reader"])
+def test_whoever_may_only_look_is_told_so(visits: Visits) -> None:
+    with visits.of("reader") as viewer:
         viewer.open("/new")
         expect(viewer.page.get_by_role("heading", name="You may look, but not train")).to_be_visible()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 380)])
-def test_everybody_can_use_it(browser: Browser, world: PeopledWorld, folder: Path, scheme: str, width: int) -> None:
-    with visiting(browser, world.urls[0], color_scheme=scheme, viewport={"width": width, "height": 800}) as visitor:
-        visitor.sign_in(world.tokens["ann"])
-        visitor.open("/new?recipe=tiny-lora@1")
-        choose_folder(visitor.page, folder)
-        expect(visitor.page.get_by_text("Can be trained on")).to_be_visible()
-        expect(visitor.page.get_by_role("button", name="Train for free")).to_be_enabled()
-        assert visitor.accessibility_problems() == []
-        assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+def test_everybody_can_use_it(ann: Visitor, folder: Path) -> None:
+    ann.open("/new?recipe=tiny-lora@1")
+    choose_folder(ann.page, folder)
+    expect(ann.page.get_by_text("Can be trained on")).to_be_visible()
+    expect(ann.page.get_by_role("button", name="Train for free")).to_be_enabled()
+    assert problems_in_every_look(ann) == []

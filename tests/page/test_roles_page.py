@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from stationmaster.station.tokens import NewToken
 from tests.support.browser.visitor import Visitor, visiting
+from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import PeopledWorld
 
 _SECTIONS = {
@@ -17,10 +18,9 @@ _SECTIONS = {
 
 
 @pytest.mark.parametrize("who", _SECTIONS)
-def test_what_somebody_may_not_see_is_not_offered(browser: Browser, world: PeopledWorld, who: str) -> None:
-    with visiting(browser, world.urls[0]) as visitor:
+def test_what_somebody_may_not_see_is_not_offered(visits: Visits, who: str) -> None:
+    with visits.of(who) as visitor:
         page = visitor.page
-        visitor.sign_in(world.tokens[who])
         visitor.open("/settings")
         links = page.get_by_role("navigation", name="Sections of the settings").get_by_role("link")
         expect(links).to_have_text(_SECTIONS[who])
@@ -36,9 +36,8 @@ def test_what_somebody_may_not_see_is_not_offered(browser: Browser, world: Peopl
         expect(page.get_by_role("button", name="Create a token")).to_have_count(1 if may_train else 0)
 
 
-def test_a_direct_link_to_what_is_not_for_somebody_says_so(browser: Browser, world: PeopledWorld) -> None:
-    with visiting(browser, world.urls[0]) as visitor:
-        visitor.sign_in(world.tokens["viewer"])
+def test_a_direct_link_to_what_is_not_for_somebody_says_so(visits: Visits) -> None:
+    with visits.of("viewer") as visitor:
         visitor.open("/settings?section=doctor")
         expect(visitor.page.get_by_role("heading", name="Doctor: not for you")).to_be_visible()
         expect(visitor.page.get_by_text("Only administrators see this")).to_be_visible()
@@ -51,10 +50,9 @@ def test_a_direct_link_to_what_is_not_for_somebody_says_so(browser: Browser, wor
         expect(visitor.page.get_by_role("button", name="Save")).to_have_count(0)
 
 
-def test_the_training_of_somebody_else_is_not_found(browser: Browser, world: PeopledWorld) -> None:
+def test_the_training_of_somebody_else_is_not_found(visits: Visits) -> None:
     for who, found in (("administrator", True), ("ann", True), ("bob", False), ("viewer", False)):
-        with visiting(browser, world.urls[0]) as visitor:
-            visitor.sign_in(world.tokens[who])
+        with visits.of(who) as visitor:
             visitor.open("/jobs/annsjob")
             if found:
                 expect(visitor.page.get_by_role("heading", name="anns cats")).to_be_visible()

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, expect
+import re
 
-from tests.support.browser.visitor import Visitor, visiting
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.visitor import visiting
 from tests.support.jobs.peopled_world import PeopledWorld
+
+
+def user_menu(page: Page) -> Locator:
+    return page.get_by_role("banner").get_by_role("button", name=re.compile("^me"))
 
 
 def test_a_link_signs_in_once_and_leaves_no_code_in_the_address(browser: Browser, world: PeopledWorld) -> None:
     link = world.local.tokens.create_link("me")
     with visiting(browser, world.urls[0]) as visitor:
         visitor.sign_in(link.code)
-        expect(visitor.page.get_by_role("button", name="me")).to_be_visible()
+        expect(user_menu(visitor.page)).to_be_visible()
         assert link.code not in visitor.page.url
     with visiting(browser, world.urls[0]) as another:
         another.open(f"/sign-in#{link.code}")
@@ -32,12 +39,15 @@ def test_an_address_opened_without_a_session_leads_to_the_sign_in_and_back(
         visitor.complaints.clear()  # the browser itself reports that the first question was refused
 
 
-def test_signing_out_ends_the_session(visitor: Visitor) -> None:
-    visitor.page.get_by_role("button", name="me").click()
-    visitor.page.get_by_role("menuitem", name="Sign out").click()
-    expect(visitor.page.get_by_role("heading", name="Sign in")).to_be_visible()
-    assert visitor.page.request.get(f"{visitor.url}/api/server").status == 401
-    visitor.complaints.clear()
+def test_signing_out_ends_the_session(browser: Browser, world: PeopledWorld) -> None:
+    with visiting(browser, world.urls[0]) as visitor:
+        visitor.sign_in(world.tokens["administrator"])
+        user_menu(visitor.page).click()
+        visitor.page.get_by_role("menuitem", name="Sign out").click()
+        expect(visitor.page.get_by_role("heading", name="Sign in")).to_be_visible()
+        assert problems_in_every_look(visitor) == []
+        assert visitor.page.request.get(f"{visitor.url}/api/server").status == 401
+        visitor.complaints.clear()
 
 
 def test_colours_follow_the_system_until_they_are_chosen(browser: Browser, world: PeopledWorld) -> None:
@@ -45,7 +55,7 @@ def test_colours_follow_the_system_until_they_are_chosen(browser: Browser, world
         visitor.sign_in(world.tokens["administrator"])
         theme = visitor.page.locator("html")
         expect(theme).to_have_attribute("data-theme", "dark")
-        visitor.page.get_by_role("button", name="me").click()
+        user_menu(visitor.page).click()
         visitor.page.get_by_role("menuitem", name="Light colours").click()
         visitor.page.reload()
         expect(theme).to_have_attribute("data-theme", "light")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tests.support.capabilities import require
 CHROMIUM = Path("/usr/bin/chromium")
 _AXE = Path(__file__).parents[3] / "web/node_modules/axe-core/axe.min.js"
 _WAIT_MS = 30_000
+_WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 expect.set_options(timeout=_WAIT_MS)  # a busy computer takes longer than Playwright's five seconds
 
 
@@ -24,7 +25,7 @@ def chromium() -> Iterator[Browser]:
     require("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu", "--process-per-site"]
         )
         try:
             yield browser
@@ -56,14 +57,16 @@ class Visitor:
     def open(self, path: str) -> None:
         self.page.goto(f"{self.url}{path}")
 
-    def accessibility_problems(self) -> list[str]:
-        """What axe finds on the page as it is now, of the rules of WCAG 2 A and AA."""
-        self.page.evaluate(_AXE.read_text())
+    def accessibility_problems(self, *, rules: Sequence[str] = _WCAG) -> list[str]:
+        """What axe finds on the page as it is now, of the rules of WCAG 2 A and AA, or of those that are named."""
+        if self.page.evaluate("typeof axe") == "undefined":
+            self.page.evaluate(_AXE.read_text())
         found: dict[str, Any] = json.loads(
             self.page.evaluate(
-                """async () => JSON.stringify(await axe.run(document, {
-                    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"]
-                }))"""
+                """async rules => JSON.stringify(await axe.run(document, {
+                    runOnly: rules, resultTypes: ["violations"]
+                }))""",
+                list(rules),
             )
         )
         return [
@@ -73,14 +76,27 @@ class Visitor:
         ]
 
 
+def new_context(browser: Browser, **about: Any) -> BrowserContext:
+    """A fresh profile; nothing moves in it, so that no test waits for an animation."""
+    about.setdefault("viewport", {"width": 1280, "height": 800})
+    about.setdefault("reduced_motion", "reduce")
+    return browser.new_context(**about)
+
+
+@contextmanager
+def attentive(visitor: Visitor) -> Iterator[None]:
+    """Fails at the end of the block if the console has complained."""
+    yield
+    assert visitor.complaints == []
+
+
 @contextmanager
 def visiting(browser: Browser, url: str, **about: Any) -> Iterator[Visitor]:
     """A visitor with a fresh profile; `about` goes to the browser: `color_scheme`, `viewport`."""
-    about.setdefault("viewport", {"width": 1280, "height": 800})
-    context = browser.new_context(**about)
+    context = new_context(browser, **about)
     try:
         visitor = Visitor(context, url)
-        yield visitor
-        assert visitor.complaints == []
+        with attentive(visitor):
+            yield visitor
     finally:
         context.close()
