@@ -76,7 +76,7 @@ def test_the_recommended_settings_become_a_new_jobs_form(visitor: Visitor, advis
     dialog = page.get_by_role("dialog", name=APPLY)
     expect(dialog.get_by_role("checkbox", name="workers 6 → 0")).to_be_checked()
     expect(dialog.get_by_role("checkbox", name="batch size 2 → 1")).not_to_be_checked()
-    expect(dialog.get_by_role("region", name="Only by hand")).to_contain_text("machine.shm_gb")
+    expect(dialog.get_by_role("region", name="To change by hand")).to_contain_text("machine.shm_gb")
     expect(dialog.get_by_role("row", name="workers 6 0")).to_be_visible()
     dialog.get_by_role("checkbox", name="batch size 2 → 1").check()
     expect(dialog.get_by_role("row", name="batch_size 2 1")).to_be_visible()

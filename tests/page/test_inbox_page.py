@@ -30,7 +30,7 @@ def test_messages_are_marked_as_read_and_that_can_be_undone(visits: Visits, worl
         expect(messages.first).to_contain_text("Unread:")
         assert world.local.notifications.count_unread("bob") == 2, "the server has not heard of it"
         older = messages.filter(has_text="the first")
-        older.get_by_role("button", name="Read up to here").click()
+        older.get_by_role("button", name="Mark as read up to here").click()
         expect(older).not_to_contain_text("Unread:")
         expect(messages.first).to_contain_text("Unread:")
         with page.expect_response("**/inbox/read") as sent:

@@ -17,7 +17,7 @@ def test_a_model_is_found_and_tells_how_it_was_trained(visitor: Visitor, world: 
     page, model = visitor.page, world.local.models.find(ANNS_JOB)
     visitor.open("/models")
     page.get_by_label("Search").fill("no such model")
-    expect(page.get_by_text("No model is like that")).to_be_visible()
+    expect(page.get_by_text("No model matches")).to_be_visible()
     page.get_by_role("button", name="Show all models").click()
     page.get_by_label("Search").fill("anns")
     row = page.get_by_role("row", name="anns cats")

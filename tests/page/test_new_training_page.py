@@ -54,7 +54,7 @@ def test_from_a_dropped_folder_to_a_queued_job_at_the_price_that_was_shown(ann: 
 
     page.get_by_label("Steps", exact=True).fill("0")
     expect(page.get_by_text("Use a whole number from 1 to 1000000.")).to_be_visible()
-    expect(page.get_by_text("1 field is not right yet.")).to_be_visible()
+    expect(page.get_by_text("1 field is not valid yet.")).to_be_visible()
     page.get_by_label("Steps", exact=True).fill("40")
     page.get_by_role("button", name="Train for free").click()
     dialog = page.get_by_role("dialog", name="Train hills?")
@@ -86,7 +86,7 @@ def test_what_was_typed_survives_a_reload_and_files_go_on_where_they_stopped(ann
 
     page.route("**/api/datasets/*/files/*", three_only)
     choose_folder(page, folder)
-    expect(page.get_by_text("The server does not answer. It goes on by itself")).to_be_visible()
+    expect(page.get_by_text("The server does not answer. The upload continues")).to_be_visible()
     page.reload()
     expect(page.get_by_label("Rank")).to_have_value("5")
     expect(page.get_by_label("Name", exact=True)).to_have_value("kept")

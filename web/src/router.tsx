@@ -34,7 +34,7 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import("~/views/sign-in/SignInView"), "SignInView"),
 });
 
-/** Everything that needs somebody to be signed in. */
+/** Everything that needs a signed-in user. */
 const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",

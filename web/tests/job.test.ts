@@ -104,7 +104,7 @@ describe("a stall", () => {
       ["Certainty", "high"],
     ]);
     expect(numbersOf({ ...stall, pace: 0.25, eta: 90 })).toContainEqual(["Pace", "4 s/step, usually 2 s/step"]);
-    expect(numbersOf({ ...stall, pace: 0, usualPace: null })).toContainEqual(["Pace", "it stands still"]);
+    expect(numbersOf({ ...stall, pace: 0, usualPace: null })).toContainEqual(["Pace", "no progress"]);
   });
 });
 
@@ -163,13 +163,13 @@ describe("what to know", () => {
     const { pace, learning, cost } = facts();
     expect(pace).toMatchObject({ tone: "good", text: "Pace 1 steps/s, steady for 7 s." });
     expect(learning).toMatchObject({ tone: "good", text: "Loss 0.5, 50\u00a0% below its first value." });
-    expect(cost).toMatchObject({ tone: "good", text: "At this pace it costs $3.00 in the end, within its quote." });
+    expect(cost).toMatchObject({ tone: "good", text: "At this pace it will cost $3.00, within its quote." });
   });
 
   test("of one that becomes dearer than quoted, or is stopped at its limit", () => {
     expect(facts({ cost_usd: 3 }).cost?.text).toContain("above the quote of at most $4.00");
     expect(facts({ cost_usd: 9 }).cost).toMatchObject({ tone: "bad" });
-    expect(facts({ cost_usd: 9 }).cost?.text).toContain("it is stopped before its end, at $10.00");
+    expect(facts({ cost_usd: 9 }).cost?.text).toContain("it will be stopped early, at $10.00");
   });
 
   test("a loss that is not a number comes first", () => {

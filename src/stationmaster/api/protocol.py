@@ -21,7 +21,7 @@ from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
     head_seconds: float = 10.0  # the head of a request must be complete in this time, also the rest of a refused body
-    unread_seconds: float = 60.0  # an answer that nobody reads for so long is dropped
+    unread_seconds: float = 60.0  # an answer that is not read within this time is dropped
     most_connections: int = 2000
 
 

@@ -27,7 +27,7 @@ def uvicorn_config(
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",  # warnings are about malformed requests: anybody could fill the log
+        log_level="error",  # warnings are about malformed requests: any client could fill the log
         access_log=False,  # tickets are in the paths
         server_header=False,
         proxy_headers=bool(proxies),

@@ -66,7 +66,7 @@ class Budget:
     user: str
     daily_limit: MicroDollars | None  # None: no limit
     committed: MicroDollars  # in the last 24 hours: what jobs have cost, and what those that run are expected to cost
-    hourly_alert: MicroDollars | None  # of all users together: operators are told above it; None: never
+    hourly_alert: MicroDollars | None  # of all users together: operators get an alert above it; None: never
     max_rentals: int  # machines at the same time, per account
 
 

@@ -91,7 +91,7 @@ class Credits(Protocol):
         """The unit in which amounts are shown and typed."""
 
     def accounts(self, *, after: str = "", limit: int | None = None) -> Sequence[CreditAccount]:
-        """The accounts of all users who have or had credits, by name: those after this name, at most so many."""
+        """The accounts of all users who have or had credits, by name: those after this name, at most `limit`."""
 
     def account(self, user: str) -> CreditAccount:
         """Raises NotFound for a user who was never added and never had credits."""

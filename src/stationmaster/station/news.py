@@ -1,4 +1,4 @@
-"""What happens while somebody listens: new events, pieces of log and readings, by topic. Not part of the Station
+"""What happens while a client listens: new events, pieces of log and readings, by topic. Not part of the Station
 protocol: the HTTP service fans it out.
 """
 
@@ -49,7 +49,7 @@ class NewsItem:
 
     number: int
     value: Event | LogChunk | StepReading
-    owner: str | None = None  # of the event's job; None: nobody but administrators may see it
+    owner: str | None = None  # of the event's job; None: only administrators may see it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +71,6 @@ class News(Protocol):
         """
 
     def unfollow(self, topic: Topic, number: int) -> None:
-        """No longer deliver, unless somebody has followed it anew since."""
+        """No longer deliver, unless it has been followed anew since."""
 
     def close(self) -> None: ...

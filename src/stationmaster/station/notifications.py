@@ -12,7 +12,7 @@ __all__ = ["Delivery", "Note", "Notifications"]
 
 class Notifications(Protocol):
     def count_unread(self, user: str = SINGLE_USER) -> int:
-        """How many messages the user has not read yet; 0 for someone unknown."""
+        """How many messages the user has not read yet; 0 for an unknown user."""
 
     def inbox(
         self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50, before: int | None = None
@@ -20,7 +20,7 @@ class Notifications(Protocol):
         """The newest messages of a user or of `operators`, or those before the one with this id, oldest first; they
         stay unread.
 
-        Raises NotFound for someone who is not known and has no messages; those of a removed user can still be read.
+        Raises NotFound for a user who is not known and has no messages; those of a removed user can still be read.
         """
 
     def mark_read(self, user: str, *, up_to: int) -> None:

@@ -59,7 +59,7 @@ class DatasetUploads:
         return self._select(query.order_by(at.desc(), key.desc()).limit(limit))
 
     def charge(self, upload_id: str, count: int, *, most: int, most_of_owner: int) -> None:
-        """Count so many bytes more. Raises TooLarge if the upload or its owner would have more than allowed."""
+        """Add to the bytes received. Raises TooLarge if the upload or its owner would have more than allowed."""
         with self._database.write() as connection:
             owner = sa.select(dataset_uploads.c.owner).where(dataset_uploads.c.id == upload_id).scalar_subquery()
             query = sa.select(dataset_uploads).where(dataset_uploads.c.owner == owner)

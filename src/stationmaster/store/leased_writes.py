@@ -55,7 +55,7 @@ class Lease:
     job: Job
     token: int
     now: float
-    watched: bool = False  # whether someone watched the job then
+    watched: bool = False  # whether the job was being watched then
     texts: Texts | None = None  # None: not encoded yet
 
 

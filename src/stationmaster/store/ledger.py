@@ -122,7 +122,7 @@ class Ledger:
             return connection.execute(query).first() is not None
 
     def users(self, *, after: str = "", limit: int | None = None) -> list[str]:
-        """Users who have or had credits, by name: those after this name, at most so many."""
+        """Users who have or had credits, by name: those after this name, at most `limit`."""
         query = sa.select(credit_accounts.c.user).where(credit_accounts.c.user > after)
         with self._database.read() as connection:
             return list(connection.execute(query.order_by(credit_accounts.c.user).limit(limit)).scalars())

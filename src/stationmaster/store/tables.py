@@ -432,7 +432,7 @@ tickets = sa.Table(
     Column("problem", Text),
 )
 
-# Tokens, codes and cookies are stored as SHA-256: a copy of the store signs nobody in.
+# Tokens, codes and cookies are stored as SHA-256: a copy of the store gives no access.
 api_tokens = sa.Table(
     "api_tokens",
     metadata,

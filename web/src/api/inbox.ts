@@ -1,4 +1,4 @@
-/** The inbox, with what somebody has just marked as read: the server hears of it when it can no longer be undone. */
+/** The inbox, with what was just marked as read: the server hears of it when it can no longer be undone. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { answer, api, done } from "~/api/client";

@@ -1,4 +1,4 @@
-/** A live stream of the API. It reconnects by itself, and closes while nobody looks: a browser has six connections. */
+/** A live stream of the API. It reconnects after errors, and closes while the page is hidden: a browser has six connections. */
 import { connection } from "~/api/connection";
 import { problemOf } from "~/api/problem";
 
@@ -25,7 +25,7 @@ export function openStream<T>(path: string, listener: StreamListener<T>, after: 
 
   function open(): void {
     if (connection.get().isSignedOut) {
-      // Refusals count as failed sign-ins, and too many of them would keep somebody from signing in again.
+      // Refusals count as failed sign-ins, and too many of them would block signing in again.
       timer = window.setTimeout(open, FIRST_WAIT_MS);
       return;
     }

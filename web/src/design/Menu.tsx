@@ -1,4 +1,4 @@
-/** A menu under a button. What draws it is fetched when somebody reaches for it: the first view must stay small. */
+/** A menu under a button. What draws it is fetched on hover or focus: the first view must stay small. */
 import { lazy, type ReactElement, type ReactNode, Suspense, useState } from "react";
 
 export type MenuEntry =
@@ -20,7 +20,7 @@ export function Menu({ trigger, entries }: Props) {
   const [wasOpened, setWasOpened] = useState(false);
   const preload = () => void fetchMenu();
   const closed = (
-    // The button inside has the role, the name and the focus; this only hears that somebody comes.
+    // The button inside has the role, the name and the focus; this only notices hover and focus.
     <span role="none" onPointerEnter={preload} onFocus={preload} onClick={() => setWasOpened(true)} onKeyDown={preload}>
       {trigger}
     </span>

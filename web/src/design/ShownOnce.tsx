@@ -17,7 +17,7 @@ export function ShownOnce({ title, children, secret, onClose }: Props) {
     <Dialog open onClose={onClose} title={title}>
       {children}
       <CopyText text={secret} />
-      <p className="quiet">▲ It is shown only now. Once this is closed, nobody can read it again.</p>
+      <p className="quiet">▲ Copy it now: it cannot be shown again after you close this.</p>
       <div className={styles.buttons}>
         <Button onClick={onClose}>Close</Button>
       </div>
@@ -48,7 +48,7 @@ export function CopyText({ text, label = "Copy" }: { readonly text: string; read
       </code>
       <Button onClick={() => void copy()}>{label}</Button>
       <span role="status">
-        {result === "copied" ? "✓ Copied" : result === "marked" ? "Marked: copy it with your keys" : ""}
+        {result === "copied" ? "✓ Copied" : result === "marked" ? "Selected: copy it with ⌘C or Ctrl+C" : ""}
       </span>
     </div>
   );

@@ -15,7 +15,7 @@ interface Props<Name extends string> {
   readonly label: string;
 }
 
-/** Only the chosen tab's content exists, so a log that nobody looks at costs nothing. */
+/** Only the chosen tab's content exists, so a log that is not shown costs nothing. */
 export function Tabs<Name extends string>({ tabs, chosen, onChoose, label }: Props<Name>) {
   return (
     <Radix.Root value={chosen} onValueChange={(name) => onChoose(name as Name)}>

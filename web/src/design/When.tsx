@@ -20,7 +20,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The time, moved on every five seconds for everybody at once. */
+/** The time, moved on every five seconds for all components at once. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }

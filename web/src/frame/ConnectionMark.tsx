@@ -32,8 +32,8 @@ export function LostBanner() {
   return (
     <div className={styles.banner} role="status">
       ▲ Connection lost
-      {lastAnswer === null ? "" : `, data from ${clock(lastAnswer)}`}. Trainings go on without this page; it tries again
-      by itself.
+      {lastAnswer === null ? "" : `, data from ${clock(lastAnswer)}`}. Trainings continue without this page. It keeps
+      trying to reconnect.
     </div>
   );
 }

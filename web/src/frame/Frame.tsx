@@ -23,7 +23,7 @@ export function Frame() {
   return (
     <>
       <a href="#view" className={styles.skip}>
-        To the content
+        Skip to the content
       </a>
       <header className={styles.head}>
         <div className={styles.top}>

@@ -20,7 +20,7 @@ export default function SessionEnded() {
   }, []);
 
   useEffect(() => {
-    // Somebody may have signed in in another window of this browser.
+    // Another window of this browser may have signed in.
     const look = () => {
       void answer(api.GET("/api/session")).then(goOn, () => undefined);
     };
@@ -30,7 +30,7 @@ export default function SessionEnded() {
 
   function goOn(session: Session): void {
     if (before && before.user !== session.user) {
-      window.location.assign("/"); // what is on the page belongs to somebody else
+      window.location.assign("/"); // what is on the page belongs to another user
       return;
     }
     welcome(queries, session);
@@ -41,10 +41,10 @@ export default function SessionEnded() {
 
   return (
     <Dialog open onClose={() => undefined} title="Your session has ended">
-      <p>Sign in again to go on. What you typed on this page is still there.</p>
+      <p>Sign in again to continue. What you typed on this page is still there.</p>
       <TokenForm onSession={goOn} />
       <a href={`/sign-in?next=${encodeURIComponent(window.location.pathname + window.location.search)}`}>
-        Leave this page and sign in as somebody else
+        Leave this page and sign in as another user
       </a>
     </Dialog>
   );

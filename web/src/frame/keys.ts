@@ -1,7 +1,7 @@
 /**
  * The keys of what is shown. A view registers its keys while it is on the page; `?` lists all of them.
  *
- * Keys never act while somebody types in a field, nor behind an open dialog or menu.
+ * Keys never act during typing in a field, nor behind an open dialog or menu.
  */
 import { useEffect, useRef, useSyncExternalStore } from "react";
 

@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, until somebody chooses. The choice is remembered in this browser. */
+/** Light or dark: as the system has it, until one is chosen. The choice is remembered in this browser. */
 export type Theme = "light" | "dark";
 
 export function currentTheme(): Theme {

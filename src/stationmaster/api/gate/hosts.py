@@ -63,7 +63,7 @@ class HostCheck:
             return False
         if found == self._public:
             return True
-        # A proxy that adds TLS hides it from us; the other way round, somebody between has removed it.
+        # A proxy that adds TLS hides it from us; the other way round, something in between has removed it.
         is_same_scheme = found[0] in (scheme, "https")
         return is_same_scheme and found[1:] == (asked[0], asked[1] or _PORTS[found[0]])
 

@@ -25,7 +25,7 @@ class GatePolicy:
     failed_sign_ins_per_minute: int = 20
     largest_body_bytes: int = MIB
     largest_upload_bytes: int = 64 * MIB
-    silent_body_seconds: float = 20.0  # a body that makes no progress for so long is given up
+    silent_body_seconds: float = 20.0  # a body without progress for this long is given up
     slow_body_seconds: float = 60.0  # after this time a body must have arrived at the least rate
     least_bytes_per_second: float = 1024.0
 

@@ -1,4 +1,4 @@
-"""An error that nobody expected becomes a problem document like any other; the log has the details."""
+"""An unexpected error becomes a problem document like any other; the log has the details."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class _Seat:
 
 @dataclass(slots=True, eq=False)
 class _Channel:
-    """A topic that somebody listens to."""
+    """A topic with listeners."""
 
     opened: asyncio.Task[int]
     position: Position | None = None
@@ -57,7 +57,7 @@ class _Channel:
 
 
 class Hub:
-    """One per process. Everything but `_deliver` runs in the event loop; it rests while nobody listens."""
+    """One per process. Everything but `_deliver` runs in the event loop; it rests while there are no listeners."""
 
     def __init__(self, news: News, limits: LiveLimits | None = None) -> None:
         self.limits = limits or LiveLimits()
@@ -141,7 +141,7 @@ class Hub:
         return channel
 
     def _close(self, topic: Topic, channel: _Channel) -> None:
-        """Follow the topic no longer, since nobody listens."""
+        """Follow the topic no longer, since it has no listeners."""
         if self._channels.get(topic) is channel:
             del self._channels[topic]
         leaving = asyncio.create_task(self._unfollow(topic, channel))

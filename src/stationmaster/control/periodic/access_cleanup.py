@@ -1,4 +1,4 @@
-"""Deletes what nobody needs any more of who used the HTTP service."""
+"""Deletes records of who used the HTTP service that are no longer needed."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Connection:
         return self.read(found, answer)
 
     def items(self, path: str, item: type[Answer], *, most: int | None = None, **parameters: Any) -> Iterator[Answer]:
-        """Every item of a list from `after` on, over all its pages, or at most so many."""
+        """Every item of a list from `after` on, over all its pages, or the first `most` of them."""
         count, after = 0, parameters.pop("after", None)
         while True:
             found = self.send("GET", path, parameters={**parameters, "after": after})

@@ -21,7 +21,7 @@ class Interest:
         self._registered_at: dict[str, float] = {}  # by job, on the monotonic clock
 
     def register(self, job: Job) -> None:
-        """Someone watches the job: written again only when half of the time is over, and only for a training."""
+        """The job is being watched: written again only when half of the time is over, and only for a training."""
         now = time.monotonic()
         if job.state is not State.EXECUTING or self._registered_at.get(job.id, -_INTEREST_SECONDS) > self._stale(now):
             return

@@ -104,7 +104,7 @@ class LocalNews:
         return Position(number=newest(topic.job_id)), standing is None or standing.has_ended
 
     def _run(self) -> None:
-        """Read until nobody listens; a store that does not answer is asked again."""
+        """Read until there are no listeners; a store that does not answer is asked again."""
         while True:
             try:
                 self._follow_store()
@@ -119,10 +119,10 @@ class LocalNews:
             self._stopping.wait(_RETRY_SECONDS)
 
     def _follow_store(self) -> None:
-        """Returns when nobody listens any more."""
+        """Returns when there are no listeners any more."""
         with self._store.waker() as waker:
             looked = 0.0
-            woken = True  # what came before the first wait announced itself to nobody
+            woken = True  # what came before the first wait woke no listener
             while self._topics:
                 if woken or time.monotonic() - looked > _LOOK_SECONDS:
                     self._look()
@@ -160,7 +160,7 @@ class LocalNews:
                     self._advance(topic, followed, [(event.job_version, event) for event in events])
 
     def _ended(self) -> list[str]:
-        """Jobs that somebody listens to and that have ended; all their events were delivered."""
+        """Jobs with listeners that have ended; all their events were delivered."""
         listened = {topic.job_id for topic in self._topics}
         asked = [job_id for job_id in self._touched if job_id in listened]
         standings = self._store.news.standings(asked) if asked else {}
@@ -204,7 +204,7 @@ class LocalNews:
                 followed.deliver(Batch(topic=topic, items=(), position=followed.position, is_over=True))
 
     def _show_interest(self) -> None:
-        """Workers stream what a training does while somebody watches it."""
+        """Workers stream what a training does while it is being watched."""
         if time.monotonic() - self._interest_at < _INTEREST_SECONDS / 2:
             return
         self._interest_at = time.monotonic()
@@ -259,7 +259,7 @@ class _EventReader:
             del self._missing[oldest]
 
     def _owners_of(self, events: list[Event]) -> dict[str, str]:
-        """Who owns the jobs of these events; nobody owns one that is gone."""
+        """Who owns the jobs of these events; one that is gone has no owner."""
         new = {event.job_id for event in events if event.job_version == 1}  # an id can be used again after a removal
         for job_id in new:
             self._owners.pop(job_id, None)

@@ -13,7 +13,7 @@ from stationmaster.station.owned.users import OwnedUsers
 
 
 class OverseeingStation:
-    """All of a station; but nothing in it gives anybody rights, or credits, that the token itself does not have."""
+    """All of a station; but nothing in it gives rights, or credits, that the token itself does not have."""
 
     def __init__(self, caller: Caller, station: Station) -> None:
         self._caller = caller

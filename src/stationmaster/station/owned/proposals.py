@@ -115,7 +115,7 @@ class OwnedProposals:
             raise _taken(job_id)
 
     def _own(self, accepted: Accepted) -> Accepted:
-        if not self._caller.owns(accepted.job.spec.owner):  # someone else's job was queued meanwhile under the same id
+        if not self._caller.owns(accepted.job.spec.owner):  # another user's job was queued meanwhile under the same id
             raise _taken(accepted.job.id)
         return accepted
 

@@ -81,7 +81,7 @@ class BudgetDocument(Document):
     committed_usd: Usd
     """In the last 24 hours: what jobs have cost, and what those that run are expected to cost."""
     hourly_alert_usd: Usd | None
-    """Operators are told when all machines together cost more per hour; null: never."""
+    """Operators get an alert when all machines together cost more per hour; null: never."""
     max_rentals: int
     """Machines that may be rented at the same time, per account."""
 

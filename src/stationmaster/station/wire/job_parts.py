@@ -208,7 +208,7 @@ class CostLineDocument(Document):
 
 
 class AlertDocument(Document):
-    """A problem that someone should look at."""
+    """A problem that needs a look."""
 
     kind: str
     message: str

@@ -131,7 +131,7 @@ class JobDocument(Document):
     transfer: TransferDocument | None
     """The transfer to or from its machine that runs now."""
     parked: ParkedDocument | None
-    """Set while its machine is stopped with the model on its disk, until someone decides."""
+    """Set while its machine is stopped with the model on its disk, until you decide."""
     gpus: str | None
     """The GPUs of its machine."""
     model_step: int | None

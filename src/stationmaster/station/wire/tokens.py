@@ -21,7 +21,7 @@ class TokenDocument(Document):
     name: str = Field(examples=["telegram bot"])
     """What it is for."""
     user: str = Field(examples=["ann"])
-    """Who makes the requests that carry it."""
+    """Requests with it are made as this user."""
     rights: Rights
     """At most those of the user's role."""
     created_at: Instant

@@ -1,4 +1,4 @@
-/** The search over everything: a combobox whose list changes as somebody types. */
+/** The search over everything: a combobox whose list changes with every letter. */
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import { Dialog } from "~/design/Dialog";
 import { counted } from "~/text/format";
@@ -74,7 +74,7 @@ export default function Search({ onClose, onKeys }: Props) {
       <p className="visually-hidden" role="status">
         {isFetching ? "Loading" : counted(shown.length, "result")}
       </p>
-      {shown.length === 0 ? <p className="quiet">{isFetching ? "Loading…" : `Nothing is called “${query}”.`}</p> : null}
+      {shown.length === 0 ? <p className="quiet">{isFetching ? "Loading…" : `Nothing matches “${query}”.`}</p> : null}
       <p className={styles.foot}>↑ ↓ to choose · Enter to open · Esc to close</p>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** What the search finds, and how well a text matches what somebody typed. */
+/** What the search finds, and how well a text matches what was typed. */
 
 export interface Entry {
   readonly id: string;

@@ -30,7 +30,7 @@ export function DatasetsView() {
           <p>
             {mayTrain
               ? "Drop a folder above. It is checked while it arrives, and stays as long as it is used."
-              : "Whoever may train can upload one."}
+              : "Uploading one needs the right to train."}
           </p>
         </Empty>
       ) : null}

@@ -29,7 +29,7 @@ const AT_FIRST = 48;
 export function Pictures({ pictures, total, onMore, problems, trigger, usesCaptions }: Props) {
   const [most, setMost] = useState(AT_FIRST);
   const byPath = grouped(problems);
-  // What is wrong comes first: nobody looks for one bad picture among three hundred.
+  // What is wrong comes first: one bad picture among three hundred is easily missed.
   const sorted = [...pictures].sort(
     (one, other) => Number(byPath.has(stemOf(other.path))) - Number(byPath.has(stemOf(one.path))),
   );

@@ -57,9 +57,9 @@ export function Sending({ upload, sending }: { readonly upload: string; readonly
 }
 
 function words({ state }: Snapshot): string {
-  if (state === "lost") return "The server does not answer. It goes on by itself when it does.";
+  if (state === "lost") return "The server does not answer. The upload continues when it does.";
   if (state === "paused") return "Paused. What has arrived stays.";
-  if (state === "failed") return "The server refuses to go on.";
+  if (state === "failed") return "The server refused a file.";
   return state === "done" ? "Everything has arrived." : "Sending";
 }
 

@@ -85,7 +85,7 @@ function trainingOf({ reference, recipe }: Upload): Record<string, string> {
 function UploadState({ upload }: { readonly upload: Upload }) {
   const sending = useUploader(upload.id);
   if (sending.state === "sending") return <Badge tone="running">● Arriving</Badge>;
-  if (sending.state === "lost") return <Badge tone="attention">▲ Server lost</Badge>;
+  if (sending.state === "lost") return <Badge tone="attention">▲ No connection</Badge>;
   if (sending.state === "paused" || sending.state === "failed") return <Badge tone="attention">▲ Paused</Badge>;
   const expected = expectedOf(upload.id);
   const isShort = expected !== null && upload.files < expected.files && sending.state !== "done";

@@ -30,7 +30,7 @@ export function useLocalPictures(files: readonly FileState[]): readonly Picture[
       .then((read) => {
         if (!isOver) setTexts(new Map(read));
       })
-      // Somebody moved the file meanwhile; sending it fails with words.
+      // The file was moved meanwhile; sending it then reports that.
       .catch(() => undefined);
     return () => {
       isOver = true;

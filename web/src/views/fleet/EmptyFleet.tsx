@@ -8,7 +8,7 @@ export function EmptyFleet({ mayTrain }: { readonly mayTrain: boolean }) {
   if (!mayTrain) {
     return (
       <Empty title="No training yet">
-        <p>Your token may only look. Trainings appear here when somebody starts one.</p>
+        <p>Your token is read-only. Trainings appear here once one has been started.</p>
       </Empty>
     );
   }

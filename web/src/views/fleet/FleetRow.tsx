@@ -19,7 +19,7 @@ export interface RowProps {
   readonly onFocus: (id: string) => void;
 }
 
-/** One training as a line of the table; a second line says why it needs somebody. */
+/** One training as a line of the table; a second line says why it needs a person. */
 export const FleetRow = memo(function FleetRow({ columns, ...props }: RowProps) {
   const { row, mayTrain } = props;
   return (

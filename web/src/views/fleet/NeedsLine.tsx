@@ -49,7 +49,7 @@ const ACTS: Readonly<Record<string, readonly Act[]>> = {
   daily_cap: [CANCEL],
 };
 
-/** Why a job needs somebody, with what to do about it beside it. */
+/** Why a job needs a person, with what to do about it beside it. */
 export function NeedsLine({ row, mayTrain }: { readonly row: OverviewRow; readonly mayTrain: boolean }) {
   const [asked, setAsked] = useState<Act | null>(null);
   const queries = useQueryClient();

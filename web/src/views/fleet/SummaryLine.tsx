@@ -2,7 +2,7 @@ import type { OverviewSummary } from "~/api/documents";
 import { count, dollars, dollarsPerHour, percent } from "~/text/format";
 import styles from "./Fleet.module.css";
 
-/** All trainings in one line: how many run, what needs somebody, what it costs, how busy the GPUs are. */
+/** All trainings in one line: how many run, what needs a person, what it costs, how busy the GPUs are. */
 export function SummaryLine({ summary }: { readonly summary: OverviewSummary }) {
   return (
     <dl className={styles.summary} aria-label="All trainings together">

@@ -13,7 +13,7 @@ import { shownOf } from "./rows";
 export interface Column {
   readonly id: string;
   readonly label: string;
-  /** The width of the window in pixels from which it is shown, unless somebody chose otherwise. */
+  /** The width of the window in pixels from which it is shown, unless the user chose otherwise. */
   readonly from: number;
   readonly isNumber?: boolean;
   readonly show: (row: OverviewRow) => ReactNode;

@@ -79,7 +79,7 @@ export function isSortable(column: string): boolean {
   return column in SORT_KEYS;
 }
 
-/** By a column (`cost`) or against it (`-cost`), unknown values last; otherwise those that need somebody first. */
+/** By a column (`cost`) or against it (`-cost`), unknown values last; otherwise those that need a person first. */
 export function sorted(rows: readonly OverviewRow[], sort: string | null): readonly OverviewRow[] {
   const key = SORT_KEYS[sort?.replace(/^-/, "") ?? ""];
   if (key === undefined) return [...rows].sort((one, other) => urgency(one) - urgency(other));

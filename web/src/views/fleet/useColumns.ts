@@ -1,4 +1,4 @@
-/** Which columns are shown: by the width of the window, and as somebody chose in this browser. */
+/** Which columns are shown: by the width of the window, and as the user chose in this browser. */
 import { useCallback, useState, useSyncExternalStore } from "react";
 import { COLUMNS, type Column } from "./columns";
 

@@ -11,7 +11,7 @@ import styles from "./InboxView.module.css";
 import { MessageRow } from "./MessageRow";
 import { useMarkRead } from "./useMarkRead";
 
-/** What was sent to whoever is signed in, newest first. */
+/** What was sent to the signed-in user, newest first. */
 export function InboxView() {
   useTitle("Inbox");
   const navigate = useNavigate();
@@ -79,7 +79,7 @@ function Nothing({ hasMessages }: { readonly hasMessages: boolean }) {
     return <Empty title="You have read everything">Older messages stay here; show them all above.</Empty>;
   return (
     <Empty title="No messages yet">
-      <p>When a training starts, needs you or ends, you read it here.</p>
+      <p>You get a message here when a training starts, needs you or ends.</p>
       <Link to="/settings" search={{ section: "you" }}>
         How else they reach you: Telegram, Discord or e-mail
       </Link>

@@ -44,7 +44,7 @@ export function MessageRow({ message, isUnread, short = false, onOpen, onRead }:
           ) : null}
           {isUnread && onRead ? (
             <Button kind="quiet" onClick={onRead}>
-              Read up to here
+              Mark as read up to here
             </Button>
           ) : null}
         </div>

@@ -49,7 +49,7 @@ function Gone({ id }: { readonly id: string }) {
     <>
       <h1>No such training</h1>
       <Empty title={`There is no training ${id}`}>
-        <p>It was removed, or it belongs to somebody else.</p>
+        <p>It was removed, or it belongs to another user.</p>
         <p>
           <Link to="/">All trainings</Link>
         </p>

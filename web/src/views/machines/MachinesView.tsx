@@ -34,7 +34,7 @@ function AllMachines({ mayManage }: { readonly mayManage: boolean }) {
       ))}
       {data && data.machines.length === 0 ? (
         <Empty title="No machine is rented">
-          <p>Nothing bills. A training rents its machine when it starts and gives it back at its end.</p>
+          <p>Nothing bills. A training rents a machine when it starts and releases it when it ends.</p>
         </Empty>
       ) : null}
       {data && data.machines.length > 0 ? <MachineTable machines={data.machines} mayManage={mayManage} /> : null}

@@ -41,7 +41,7 @@ export function SweepNow({ sweep }: { readonly sweep: Sweep }) {
           onConfirm={() => run.mutate()}
         >
           <p>Machines that no training needs are destroyed. A machine with the only copy of a model is only stopped.</p>
-          {doomed.length === 0 ? <p>As of now it would leave every machine as it is.</p> : null}
+          {doomed.length === 0 ? <p>Right now it would change nothing.</p> : null}
           <ul>
             {doomed.map((machine) => (
               <li key={`${machine.provider}/${machine.instance}`}>

@@ -42,7 +42,7 @@ const ACT_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
   leave: ["waiting", "leave it"],
   destroy: ["bad", "destroy it"],
   stop: ["attention", "stop it, keep its disk"],
-  alert: ["attention", "tell a person"],
+  alert: ["attention", "alert the operators"],
 };
 
 /** What a sweep would do. */

@@ -108,7 +108,7 @@ function Publish({ model, mayPublish }: { readonly model: Model; readonly mayPub
           uploaded to the account of the settings. Who may see them is what the settings say; the Hub keeps them until
           you delete them there.
         </p>
-        {publish.isPending ? <p role="status">Uploading: this takes as long as your line does.</p> : null}
+        {publish.isPending ? <p role="status">Uploading: how long it takes depends on your connection.</p> : null}
       </Confirm>
     </>
   );

@@ -90,7 +90,7 @@ function ModelSamples({ model }: { readonly model: Model }) {
           <p className="quiet">Made at {stepText(step)}.</p>
           <SampleGrid columns={[{ title: stepText(step), samples, step }]} />
           <Link to="/jobs/$job" params={{ job: model.job_id }}>
-            See how they came about
+            See the samples of every step
           </Link>
         </>
       ) : null}

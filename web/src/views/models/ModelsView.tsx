@@ -70,7 +70,7 @@ export function ModelsView() {
       {shown.length > 0 ? <ModelTable models={shown} costs={costs} /> : null}
       {data && models.length === 0 ? <NoModels /> : null}
       {models.length > 0 && shown.length === 0 ? (
-        <Empty title="No model is like that">
+        <Empty title="No model matches">
           <Button onClick={clear}>Show all models</Button>
         </Empty>
       ) : null}

@@ -4,7 +4,7 @@ import { recipeQuery } from "~/views/recipes/queries";
 import { trainedOf, valueText } from "./models";
 import styles from "./Parameters.module.css";
 
-/** The parameters of the training: those that somebody changed are shown, the recipe's own are folded. */
+/** The parameters of the training: those that were changed are shown, the recipe's own are folded. */
 export function Parameters({ model }: { readonly model: Model }) {
   // A recipe may have been removed since; then every parameter is shown.
   const { data: recipe } = useQuery({ ...recipeQuery(model.recipe), retry: false });

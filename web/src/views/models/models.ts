@@ -59,7 +59,7 @@ interface Registered {
   readonly word: string;
 }
 
-/** How far the registration with ComfyDeploy is; null where nobody asked for it. */
+/** How far the registration with ComfyDeploy is; null where it was not requested. */
 export function registrationOf(model: Model): Registered | null {
   switch (model.registration.state) {
     case "DONE":
@@ -79,7 +79,7 @@ export interface ModelFilter {
   readonly place: string;
 }
 
-/** Whether a model is among those that somebody looks for. */
+/** Whether a model matches the search. */
 export function isWanted(model: Model, { text, recipe, place }: ModelFilter): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const about = [model.name, model.slug, model.trigger, model.recipe, model.base_model, model.owner, model.file_name]

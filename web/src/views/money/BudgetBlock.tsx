@@ -48,13 +48,13 @@ export function BudgetBlock({ budget, nowUsd, isAdmin }: Props) {
         Each training also has a limit of its own, which you agree to when you start it.{" "}
         {budget.hourly_alert_usd === null
           ? ""
-          : `Operators are told above ${dollarsPerHour(budget.hourly_alert_usd)} of all machines. `}
+          : `Operators get an alert when all machines cost more than ${dollarsPerHour(budget.hourly_alert_usd)}. `}
         {`At most ${counted(budget.max_rentals, "machine")} at the same time per account.`}
       </p>
       {isAdmin && isAbove ? (
         <p className={styles.warning}>
           ▲ Machines cost {dollarsPerHour(nowUsd)} now, above the {dollarsPerHour(budget.hourly_alert_usd)} at which
-          operators are told.
+          operators get an alert.
         </p>
       ) : null}
     </section>

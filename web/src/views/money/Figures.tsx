@@ -7,7 +7,7 @@ interface Props {
   readonly monthUsd: number | undefined;
 }
 
-/** The figures that somebody comes for. */
+/** The figures that a visitor looks for first. */
 export function Figures({ summary, monthUsd }: Props) {
   const running = summary
     ? summary.price_per_hour_usd > 0

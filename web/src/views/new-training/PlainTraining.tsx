@@ -91,10 +91,10 @@ function useDataset(draft: Draft, recipe: Recipe): { images: number | null; bloc
   const images = check.data?.images ?? (local > 0 ? local : null);
   const expected = sending.state === "idle" ? expectedOf(id) : null;
   const isShort = expected !== null && (upload.data?.files ?? 0) < expected.files;
-  if (upload.error) return { images, blocker: "The dataset is gone. Choose another one." };
+  if (upload.error) return { images, blocker: "The dataset was deleted. Choose another one." };
   if (sending.state !== "idle" && sending.state !== "done")
-    return { images, blocker: "The dataset is still arriving." };
-  if (upload.data && (!upload.data.complete || isShort)) return { images, blocker: "The dataset has not arrived yet." };
+    return { images, blocker: "The dataset is still being uploaded." };
+  if (upload.data && (!upload.data.complete || isShort)) return { images, blocker: "The dataset is not complete yet." };
   if (check.data && !check.data.trainable)
     return { images, blocker: "The dataset has errors, shown beside its files." };
   return { images, blocker: null };
@@ -105,7 +105,7 @@ function useTriggerOfUpload(draft: Draft, change: (changes: Partial<Draft>) => v
   const id = uploadOf(draft.dataset) ?? "";
   const { data: upload } = useQuery({ ...uploadQuery(id), enabled: id !== "" });
   const trigger = upload?.trigger ?? null;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the upload changes, not while somebody types
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the upload changes, not during typing
   useEffect(() => {
     if (trigger !== null && draft.trigger === "") change({ trigger });
   }, [upload?.id, trigger]);

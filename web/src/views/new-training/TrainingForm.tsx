@@ -59,7 +59,7 @@ export function TrainingForm({ recipe, draft, change, forecast, steps, head, ret
     forecast.data ?? null,
   );
   const blocker = isWrong
-    ? `${counted(Object.keys(own).length, "field is", "fields are")} not right yet.`
+    ? `${counted(Object.keys(own).length, "field is", "fields are")} not valid yet.`
     : about.blocker;
   const mayGoOn = blocker === null && !forecast.error;
 
@@ -74,7 +74,7 @@ export function TrainingForm({ recipe, draft, change, forecast, steps, head, ret
         {head(problems)}
         <Section title="Name and trigger">
           <Grid>
-            <Field label="Name" problem={problems.name} help="Of the model. Empty: that of the dataset.">
+            <Field label="Name" problem={problems.name} help="Of the model. Empty: the dataset's name.">
               {(control) => (
                 <input
                   {...control}

@@ -16,7 +16,7 @@ export function ParameterTable({ parameters }: { readonly parameters: Readonly<R
   return (
     <section aria-labelledby="recipe-parameters">
       <h2 id="recipe-parameters">Parameters</h2>
-      {entries.length === 0 ? <p className="quiet">There is nothing to set.</p> : null}
+      {entries.length === 0 ? <p className="quiet">It has no parameters.</p> : null}
       <table className={styles.table}>
         <caption className="visually-hidden">Parameters of the recipe</caption>
         <thead>

@@ -31,7 +31,7 @@ export function datasetRules(recipe: Recipe): readonly string[] {
     `Each side at least ${rules.min_side ?? 1} pixels${
       rules.recommended_side ? `, better ${rules.recommended_side}` : ""
     }.`,
-    { required: "Every picture needs a caption.", optional: "Captions help, but need not be there.", none: "" }[
+    { required: "Every picture needs a caption.", optional: "Captions are optional, but they help.", none: "" }[
       rules.captions ?? "optional"
     ] ?? "",
     rules.control_folder ? `A picture to begin from for each, in the folder ${rules.control_folder}.` : "",
@@ -48,10 +48,10 @@ export function datasetWord(recipe: Recipe): string {
 export function abilitiesOf(recipe: Recipe): readonly { readonly can: boolean; readonly what: string }[] {
   return [
     { can: Boolean(recipe.stop?.save), what: "save a checkpoint when it is stopped or asked to" },
-    { can: Boolean(recipe.resume), what: "go on from a checkpoint" },
+    { can: Boolean(recipe.resume), what: "resume from a checkpoint" },
     { can: Boolean(recipe.samples), what: "make samples" },
     { can: Boolean(recipe.samples?.now), what: "make samples when asked to" },
-    { can: Boolean(recipe.memory), what: "tell beforehand how much GPU memory it takes" },
+    { can: Boolean(recipe.memory), what: "estimate its GPU memory before it runs" },
   ];
 }
 

@@ -50,11 +50,11 @@ const TEXTS = [
   { name: "telegram_id", label: "Telegram", help: "A chat, by number or @name." },
   { name: "discord_id", label: "Discord", help: "Your user id, a long number." },
   { name: "email", label: "E-mail", help: "Used if Telegram and Discord fail or are not set." },
-  { name: "quiet", label: "Quiet hours", help: "Such as 22:00-07:00. What can wait is sent afterwards." },
+  { name: "quiet", label: "Quiet hours", help: "Such as 22:00-07:00. Messages that can wait are sent afterwards." },
   { name: "time_zone", label: "Time zone", help: "Of the quiet hours, such as Europe/Berlin." },
 ] as const;
 
-/** How notifications reach somebody. */
+/** How notifications reach a user. */
 export function ChannelFields({ channels, onChange, disabled = false }: Props) {
   const set = (changed: Partial<Channels>) => onChange({ ...channels, ...changed });
   return (
@@ -86,7 +86,7 @@ export function ChannelFields({ channels, onChange, disabled = false }: Props) {
       </label>
       <fieldset className={styles.group} disabled={disabled}>
         <legend>Send no messages of these kinds</legend>
-        <p className="quiet">They are in the inbox all the same.</p>
+        <p className="quiet">They still appear in the inbox.</p>
         <div className={styles.choices}>
           {Object.entries(KINDS).map(([kind, { word }]) => (
             <label key={kind} className={styles.choice}>

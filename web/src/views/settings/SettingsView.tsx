@@ -61,7 +61,7 @@ export function SettingsView() {
 
 function Shown({ session, name }: { readonly session: Session; readonly name: SectionName | undefined }) {
   const section = SECTIONS.find((each) => each.name === name);
-  if (section === undefined) return <Empty title="There is no such section">Choose one of the list.</Empty>;
+  if (section === undefined) return <Empty title="There is no such section">Choose one from the list.</Empty>;
   if (!isOffered(section, session.rights, session.role)) {
     return (
       <Empty title={`${section.label}: not for you`}>

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { answer, api } from "~/api/client";
 
-/** Everybody for an administrator, oneself for others; without the single user of the settings. */
+/** All users for an administrator, oneself for others; without the single user of the settings. */
 export const usersQuery = queryOptions({
   queryKey: ["users"],
   queryFn: () => answer(api.GET("/api/users")),

@@ -9,7 +9,7 @@ interface Props {
   readonly wasLink: boolean;
 }
 
-/** Why somebody could not sign in, and what they can do about it. */
+/** Why signing in failed, and what to do about it. */
 export function SignInProblem({ problem, wait, wasLink }: Props) {
   const found = asProblem(problem);
   if (found.status === 429) {

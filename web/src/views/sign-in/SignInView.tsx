@@ -8,7 +8,7 @@ import styles from "./SignInView.module.css";
 import { TokenForm } from "./TokenForm";
 import { welcome } from "./welcome";
 
-/** Signs in with the code after the # of the address, or with a token that somebody types. */
+/** Signs in with the code after the # of the address, or with a typed token. */
 export function SignInView() {
   useTitle("Sign in");
   const queries = useQueryClient();

@@ -13,7 +13,7 @@ interface Props {
   readonly code?: string | null;
 }
 
-/** Signs in with a token that somebody types, or with the code of a link. */
+/** Signs in with a typed token, or with the code of a link. */
 export function TokenForm({ onSession, code = null }: Props) {
   const [problem, setProblem] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(code !== null);

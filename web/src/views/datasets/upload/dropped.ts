@@ -1,4 +1,4 @@
-/** Files and folders that somebody drops or chooses, as paths in a dataset. */
+/** Files and folders that were dropped or chosen, as paths in a dataset. */
 
 export interface LocalFile {
   /** In the dataset, with `/`. */
@@ -8,7 +8,7 @@ export interface LocalFile {
 
 export interface Dropped {
   readonly files: readonly LocalFile[];
-  /** Files that nobody means to train on, with the reason. */
+  /** Files that are not for training, with the reason. */
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
   /** The folder that was chosen, if it was one. */
   readonly folder: string | null;

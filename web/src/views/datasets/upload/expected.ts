@@ -6,7 +6,7 @@ export interface Expected {
 
 const PREFIX = "stationmaster.upload.";
 
-/** null: it is complete, or nobody sends it any more. */
+/** null: it is complete, or no longer being sent. */
 export function remember(upload: string, expected: Expected | null): void {
   if (expected === null) localStorage.removeItem(PREFIX + upload);
   else localStorage.setItem(PREFIX + upload, JSON.stringify(expected));

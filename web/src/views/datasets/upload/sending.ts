@@ -17,7 +17,7 @@ export interface Sending {
   readonly isPaused: () => boolean;
 }
 
-/** Somebody paused the upload; what has arrived stays. */
+/** The upload was paused; what has arrived stays. */
 export class Paused extends Error {}
 
 /** Send what is missing; returns what is wrong with the file. Throws a Problem, or Paused. */

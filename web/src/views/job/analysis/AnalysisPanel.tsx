@@ -63,7 +63,7 @@ export function AnalysisPanel({ job }: { readonly job: Job }) {
       ) : null}
       {live ? (
         <p className={styles.notice}>
-          The training still runs: this is by what was measured so far, and may change.
+          The training still runs: this is based on what was measured so far, and may change.
           <Button kind="quiet" busy={soFar.isFetching} onClick={() => void soFar.refetch()}>
             Refresh
           </Button>

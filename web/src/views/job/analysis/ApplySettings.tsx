@@ -20,7 +20,7 @@ export function ApplySettings({ job, analysis, mayTrain }: Props) {
       <Button
         kind="main"
         disabled={!mayTrain}
-        title={mayTrain ? undefined : "You may look at trainings, not start them"}
+        title={mayTrain ? undefined : "This needs the right to train"}
         onClick={() => setOpen(true)}
       >
         Apply recommended settings

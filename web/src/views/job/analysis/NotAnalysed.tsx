@@ -24,7 +24,7 @@ export function NotAnalysed({ job, mayTrain, busy, onAnalyse, onLookNow }: Props
   if (job.state === "EXECUTING") {
     return (
       <Empty title="The training runs">
-        <p>It is analysed when it ends. You can see now what can be said by what was measured so far.</p>
+        <p>It is analysed when it ends. You can also analyse what was measured so far.</p>
         <Button kind="main" onClick={onLookNow}>
           Analyse so far
         </Button>
@@ -46,7 +46,7 @@ export function NotAnalysed({ job, mayTrain, busy, onAnalyse, onLookNow }: Props
           Analyse now
         </Button>
       ) : (
-        <p className="quiet">You may look at trainings; someone who may train can have it analysed.</p>
+        <p className="quiet">Analysing it needs the right to train.</p>
       )}
     </Empty>
   );

@@ -30,7 +30,7 @@ export function RecommendationChoices({ choices, chosen, onChange }: Props) {
       </fieldset>
       {others.length > 0 ? (
         <section aria-labelledby="by-hand">
-          <h3 id="by-hand">Only by hand</h3>
+          <h3 id="by-hand">To change by hand</h3>
           <ul className={styles.others}>
             {others.map((choice) => (
               <li key={choice.number}>

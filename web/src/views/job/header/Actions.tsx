@@ -1,4 +1,4 @@
-/** What can be done with a training, by its state and by what whoever looks may do. */
+/** What can be done with a training, by its state and the user's rights. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";

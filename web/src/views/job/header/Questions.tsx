@@ -74,7 +74,7 @@ function CancelQuestion({ job, onClose }: Props) {
       </p>
       {last ? (
         <>
-          <p>{keep ? `Fetched first: ${last}.` : `Lost, unless it was already brought home: ${last}.`}</p>
+          <p>{keep ? `Fetched first: ${last}.` : `Lost, unless it was already downloaded: ${last}.`}</p>
           <p>
             <input id={id} type="checkbox" checked={keep} onChange={({ target }) => setKeep(target.checked)} />{" "}
             <label htmlFor={id}>Download the best checkpoint first</label>
@@ -106,7 +106,7 @@ function RemoveQuestion({ job, onClose }: Props) {
       danger
       onClose={onClose}
       title={`Remove ${job.name}?`}
-      action="Remove for good"
+      action="Remove permanently"
       busy={remove.isPending}
       problem={remove.error}
       onConfirm={() => remove.mutate()}

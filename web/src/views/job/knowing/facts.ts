@@ -68,10 +68,10 @@ function training(job: Job, readings: readonly Reading[]): Fact[] {
 function before(job: Job): Fact[] {
   if (job.progress.step !== null && job.progress.step !== undefined) {
     const { steps_per_second: now } = job.progress;
-    return [{ key: "pace", tone: "running", text: `Training, ${speed(now)}. It is too early to say how steadily.` }];
+    return [{ key: "pace", tone: "running", text: `Training, ${speed(now)}. It is too early to judge its pace.` }];
   }
   const doing = job.progress.phase ?? job.progress.active_step;
-  return [{ key: "pace", tone: "running", text: `Not a step yet${doing ? `: ${doing}` : ""}.` }];
+  return [{ key: "pace", tone: "running", text: `No step yet${doing ? `: ${doing}` : ""}.` }];
 }
 
 function paceFact({ stepsPerSecond, change, isSteady, over }: Pace): Fact {
@@ -106,15 +106,15 @@ function forecast(job: Job, now: number): Fact[] {
   const ready: Fact = {
     key: "ready",
     tone: "running",
-    text: `The training is over in about ${duration(eta)}, at ${clock(now + eta * 1000, now)}.`,
+    text: `The training ends in about ${duration(eta)}, at ${clock(now + eta * 1000, now)}.`,
   };
   if (total > limit) {
-    const text = `At this pace it would cost ${dollars(total)}: it is stopped before its end, at ${dollars(limit)}.`;
+    const text = `At this pace it would cost ${dollars(total)}: it will be stopped early, at ${dollars(limit)}.`;
     return [ready, { key: "cost", tone: "bad", text }];
   }
   const { high } = job.quote.cost_usd;
   const isDear = total > high;
-  const text = `At this pace it costs ${dollars(total)} in the end${isDear ? `, above the quote of at most ${dollars(high)}` : ", within its quote"}.`;
+  const text = `At this pace it will cost ${dollars(total)}${isDear ? `, above the quote of at most ${dollars(high)}` : ", within its quote"}.`;
   return [ready, { key: "cost", tone: isDear ? "attention" : "good", text }];
 }
 
@@ -144,6 +144,6 @@ function memory({ used }: Job): Fact[] {
   if (peak === null || peak === undefined || !total) return [];
   const share = (peak / total) * 100;
   const tone: Tone = share >= 95 ? "bad" : share >= 85 ? "attention" : "good";
-  const text = `GPU memory at most ${memoryOf(peak, total)}${share >= 95 ? ": a little more and it fails" : ""}.`;
+  const text = `GPU memory at most ${memoryOf(peak, total)}${share >= 95 ? ": close to running out" : ""}.`;
   return [{ key: "memory", tone, text }];
 }

@@ -45,7 +45,7 @@ export function numbersOf({ step, pace, usualPace, eta, confidence }: Stall): [s
   if (step !== null) found.push(["Last step", count(step)]);
   const usually = usualPace !== null && usualPace > 0 ? speed(usualPace) : null;
   if (pace !== null) {
-    const now = pace > 0 ? speed(pace) : "it stands still";
+    const now = pace > 0 ? speed(pace) : "no progress";
     found.push(["Pace", usually === null ? now : `${now}, usually ${usually}`]);
   } else if (usually !== null) found.push(["Usual pace", usually]);
   if (eta !== null) found.push(["Time left", `${duration(eta)} by its last readings`]);

@@ -120,8 +120,8 @@ function NoSamples({ job }: { readonly job: Job }) {
       <Empty title={job.state === "ENDED" ? "This training left no samples" : "No samples yet"}>
         <p>
           {job.state === "ENDED"
-            ? `${job.recipe} made none, or none was brought home.`
-            : `Pictures appear here once ${job.recipe} has made some and they were brought home. Some recipes make none.`}
+            ? `${job.recipe} made none, or none was downloaded.`
+            : `Pictures appear here once ${job.recipe} has made some and they are downloaded. Some recipes make none.`}
         </p>
       </Empty>
     </>

@@ -58,7 +58,7 @@ function None({ job }: { readonly job: Job }) {
     <Empty title={job.state === "ENDED" ? "This training left no checkpoint" : "No checkpoint yet"}>
       <p>
         {job.state === "ENDED"
-          ? "It ended before the first one was saved, or none could be brought home."
+          ? "It ended before the first one was saved, or none could be downloaded."
           : "The training saves one from time to time; it appears here as soon as the machine has it."}
       </p>
     </Empty>

@@ -18,8 +18,8 @@ export function CostTab({ job }: { readonly job: Job }) {
   return (
     <div className={styles.tab}>
       {lines.length === 0 ? (
-        <Empty title="Nothing has been paid">
-          <p>Costs begin when a machine has been rented.</p>
+        <Empty title="No costs yet">
+          <p>Costs begin when a machine is rented.</p>
         </Empty>
       ) : (
         <CostBar parts={partsOf(lines)} />

@@ -51,7 +51,7 @@ export function EventsTab({ job }: { readonly job: Job }) {
         </span>
       </div>
       {shown.length === 0 ? (
-        <Empty title="Nothing of this kind has happened" />
+        <Empty title="No events of this kind" />
       ) : (
         <ol className={styles.events}>
           {shown.map((event) => (

@@ -1,11 +1,11 @@
-/** Events by what they are about, so that somebody can look at the money or at the machine alone. */
+/** Events by what they are about, so that the money or the machine can be shown alone. */
 import type { JobEvent } from "~/api/documents";
 
 export const GROUPS = ["state", "machine", "data", "training", "files", "money"] as const;
 export type Group = (typeof GROUPS)[number];
 
 export const GROUP_NAMES: Readonly<Record<Group, string>> = {
-  state: "State and wishes",
+  state: "State and requests",
   machine: "Machine",
   data: "Data",
   training: "Training",
@@ -101,7 +101,7 @@ const ATTENTION = new Set([
   "waiting_for_offer",
 ]);
 
-/** Whether an event is one that somebody looks for first. */
+/** Whether an event is an important one. */
 export function weightOf(event: JobEvent): Weight {
   const told = event as JobEvent & Readonly<Record<string, unknown>>;
   if (event.kind === "outcome")

@@ -99,8 +99,8 @@ export function ChangeCredits({ user, points, onClose }: Props) {
         </Field>
         <Field
           label={points === null ? "Amount in dollars" : "Amount in points"}
-          help={kind === "adjustment" ? "Below zero takes credits away." : undefined}
-          problem={isWrong ? "This is no amount that can be given." : null}
+          help={kind === "adjustment" ? "A negative amount takes credits away." : undefined}
+          problem={isWrong ? `Enter an amount ${kind === "adjustment" ? "other than" : "above"} zero.` : null}
         >
           {(control) => (
             <input

@@ -14,7 +14,7 @@ import { Proof } from "./Proof";
 import { accountQuery, accountsQuery, creditSettingsQuery } from "./queries";
 import { RefundJob } from "./RefundJob";
 
-/** Prepaid credits, where this server uses them: what somebody has, when it expires, and every change. */
+/** Prepaid credits, where this server uses them: the balance, when it expires, and every change. */
 export function CreditsBlock({ session }: { readonly session: Session }) {
   const { data: settings } = useQuery(creditSettingsQuery);
   if (!settings?.enabled) return null;

@@ -16,7 +16,7 @@ export function Proof({ points }: { readonly points: number | null }) {
   return (
     <>
       <Button busy={isFetching} onClick={() => void refetch()}>
-        Check that all adds up
+        Check the ledger
       </Button>
       {error ? <ProblemNote problem={error} /> : null}
       <div role="status">

@@ -13,7 +13,7 @@ export function RefundJob({ points, onClose }: { readonly points: number | null;
   const [job, setJob] = useState("");
   const [reason, setReason] = useState("");
   const [isTried, setTried] = useState(false);
-  const missing = (text: string) => (isTried && !text.trim() ? "This is needed." : null);
+  const missing = (text: string) => (isTried && !text.trim() ? "Required." : null);
   const refund = useMutation({
     mutationFn: () =>
       answer(
@@ -41,7 +41,7 @@ export function RefundJob({ points, onClose }: { readonly points: number | null;
       busy={refund.isPending}
       problem={refund.error}
     >
-      <p>Its owner gets back what it was charged and has not got back yet. The machine's price is still paid by you.</p>
+      <p>Its owner gets back what was charged and not refunded yet. You still pay for the machine.</p>
       <Field label="Training" help="Its id or its name." problem={missing(job)}>
         {(control) => (
           <input {...control} value={job} onChange={(event) => setJob(event.target.value)} maxLength={200} />

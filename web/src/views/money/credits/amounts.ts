@@ -19,7 +19,7 @@ export function change(micros: number, pointsPerDollar: number | null | undefine
   return micros > 0 ? `+${credits(micros, pointsPerDollar)}` : credits(micros, pointsPerDollar);
 }
 
-/** What somebody typed, in micro-dollars; null if it is no amount. */
+/** The typed amount in micro-dollars; null if it is no amount. */
 export function typedMicros(text: string, pointsPerDollar: number | null | undefined): number | null {
   const plain = text.trim().replaceAll(",", "").replace(/^\$/, "").replace("−", "-");
   if (!/^-?\d+(\.\d{1,6})?$/.test(plain)) return null;

@@ -91,7 +91,7 @@ function TermsList({ proposal }: { readonly proposal: Proposal }) {
         </dd>
       </dl>
       {terms.notes.length > 0 ? (
-        <ul className={styles.notes} aria-label="To know before">
+        <ul className={styles.notes} aria-label="Before you start">
           {terms.notes.map((note) => (
             <li key={note}>▲ {note}</li>
           ))}

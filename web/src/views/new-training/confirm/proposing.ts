@@ -14,7 +14,7 @@ export function useProposing({ propose, onSubmitted }: Steps) {
   const [proposal, setProposal] = useState<Proposal | null>(null);
   /** The one that expired before it was confirmed, so that the new price can be shown beside the old one. */
   const [former, setFormer] = useState<Proposal | null>(null);
-  /** Who asked last: an answer that nobody waits for any more must not open the question again. */
+  /** Who asked last: an answer that is no longer awaited must not open the question again. */
   const asked = useRef(0);
   const proposing = useMutation({ mutationFn: propose });
   const submitting = useMutation({

@@ -33,9 +33,7 @@ export function NoMachine({ message, ranking, maxPrice, onMaxPrice }: Props) {
           <Button onClick={() => onMaxPrice(price.toFixed(2))}>Raise the limit to {dollarsPerHour(price)}</Button>
         </div>
       ) : null}
-      <p className="quiet">
-        Raise the price limit, ask for less memory or disk, or come back when the market has moved.
-      </p>
+      <p className="quiet">Raise the price limit, ask for less memory or disk, or try again later.</p>
     </div>
   );
 }

@@ -23,7 +23,7 @@ export interface Forecast {
 
 const TYPING_MS = 400;
 
-/** The value once nobody has changed it for a moment. */
+/** The value once it has not changed for a moment. */
 export function useSettled<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   const key = JSON.stringify(value);

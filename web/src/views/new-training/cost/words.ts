@@ -28,5 +28,5 @@ export function hoursWords({ low, high }: { readonly low: number; readonly high:
 export function limitWords(limits: Terms["limits"]): string {
   const time = duration(limits.max_seconds);
   const when = limits.max_spend_usd > 0 ? `after ${time} or at ${dollars(limits.max_spend_usd)}` : `after ${time}`;
-  return `Stopped ${when}. The best checkpoint is then saved and brought home, and the machine is ended.`;
+  return `Stopped ${when}. The best checkpoint is then saved and downloaded, and the machine is destroyed.`;
 }

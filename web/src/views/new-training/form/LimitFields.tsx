@@ -55,7 +55,7 @@ function Monitoring({ draft, change }: Pick<Props, "draft" | "change">) {
           onChange={set("sampleSeconds")}
         />
         <Amount
-          label="Note memory above, in percent"
+          label="Warn above this memory use, in percent"
           help="Of the GPU’s or the system’s memory. Usual: 85."
           value={of("memoryWarning")}
           onChange={set("memoryWarning")}

@@ -12,7 +12,7 @@ export function Section({ title, children }: { readonly title: string; readonly 
   );
 }
 
-/** What is rarely needed: one line until somebody opens it. It opens by itself where something in it is wrong. */
+/** What is rarely needed: one line until it is opened. It is open where something in it is wrong. */
 export function Folded(props: {
   readonly title: string;
   readonly note?: string;

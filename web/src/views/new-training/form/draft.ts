@@ -1,4 +1,4 @@
-/** What somebody has typed so far. It survives a reload: nobody should lose a form to a lost connection. */
+/** What was typed so far. It survives a reload: a lost connection must not lose a form. */
 import { useCallback, useEffect, useState } from "react";
 
 export interface Draft {

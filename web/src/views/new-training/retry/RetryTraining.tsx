@@ -25,7 +25,7 @@ interface Props {
   readonly recipes: readonly Recipe[];
 }
 
-/** A job that is run again, with what its analysis recommends and what somebody changes besides. */
+/** A job that is run again, with what its analysis recommends and further changes. */
 export function RetryTraining({ retry, recipes }: Props) {
   const job = useQuery(jobQuery(retry.job));
   const terms = useQuery({

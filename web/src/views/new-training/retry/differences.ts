@@ -9,7 +9,7 @@ export interface Difference {
   readonly what: string;
   readonly before: string;
   readonly after: string;
-  /** The recommendation that it follows; null: somebody typed it. */
+  /** The recommendation that it follows; null: it was typed. */
   readonly advice: string | null;
 }
 
@@ -29,8 +29,8 @@ export function differencesOf(draft: Draft, recipe: Recipe, { job, terms }: Retr
   for (const one of terms.applied ?? []) {
     if (!(one.what in (recipe.parameters ?? {}))) add(one.what, one.before, one.after, one.title);
   }
-  if (draft.vramGib) add("GPU memory asked for, in GB", job.machine.vram_gib, draft.vramGib);
-  if (draft.diskGib) add("Disk asked for, in GB", job.machine.disk_gib, draft.diskGib);
+  if (draft.vramGib) add("Requested GPU memory, in GB", job.machine.vram_gib, draft.vramGib);
+  if (draft.diskGib) add("Requested disk, in GB", job.machine.disk_gib, draft.diskGib);
   if (draft.maxPrice) add("Highest price per hour, in dollars", job.limits.max_price_per_hour_usd, draft.maxPrice);
   if (draft.maxHours) add("Stop after, in hours", job.limits.max_hours, draft.maxHours);
   if (draft.maxSpend) add("Stop at a cost of, in dollars", job.limits.max_spend_usd, draft.maxSpend);

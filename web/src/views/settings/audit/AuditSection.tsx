@@ -36,7 +36,7 @@ export function AuditSection({ session }: { readonly session: Session }) {
       {error ? <ProblemNote problem={error} onRetry={() => void refetch()} /> : null}
       {!data && !error ? <Loading what="the audit log" height={320} /> : null}
       {data && entries.length === 0 ? (
-        <Empty title="Nothing yet">What somebody changes through the page or the API is listed here.</Empty>
+        <Empty title="Nothing yet">Changes made through the page or the API are listed here.</Empty>
       ) : null}
       {entries.length > 0 ? (
         <Table label="Audit log">

@@ -12,7 +12,7 @@ export function DoctorSection() {
   const { data, error, refetch, isFetching, dataUpdatedAt } = useQuery({
     queryKey: ["checks"],
     queryFn: () => answer(api.GET("/api/checks")),
-    staleTime: Number.POSITIVE_INFINITY, // they write to the bucket and ask providers: only when somebody wants it
+    staleTime: Number.POSITIVE_INFINITY, // they write to the bucket and ask providers: only on request
   });
   const failed = data?.items.filter((check) => !check.ok) ?? [];
   const passed = data?.items.filter((check) => check.ok) ?? [];
@@ -21,7 +21,7 @@ export function DoctorSection() {
       <div className={styles.head}>
         <h2>Doctor</h2>
         <p role="status" className={failed.length > 0 ? styles.bad : styles.good}>
-          {data ? (failed.length === 0 ? "✓ All is well" : `✕ ${counted(failed.length, "check")} failed`) : ""}
+          {data ? (failed.length === 0 ? "✓ All checks passed" : `✕ ${counted(failed.length, "check")} failed`) : ""}
         </p>
         {data ? <p className="quiet">checked at {clock(dataUpdatedAt)}</p> : null}
         <Button busy={isFetching} onClick={() => void refetch()}>

@@ -71,7 +71,7 @@ function Results({ title, sent, problem }: ResultsProps) {
               </li>
             ))}
           </ul>
-          {sent.length === 0 ? <p className="quiet">No channel leads there.</p> : null}
+          {sent.length === 0 ? <p className="quiet">No channel is set up.</p> : null}
         </>
       ) : null}
     </div>

@@ -70,7 +70,7 @@ export function NewToken({ session, onClose, onCreated }: Props) {
           )}
         </Field>
         {mayManage && names.length > 1 ? (
-          <Field label="User" help="Who makes the requests that carry it.">
+          <Field label="User" help="Requests with it are made as this user.">
             {(control) => (
               <select {...control} value={user} onChange={(event) => setUser(event.target.value)}>
                 {names.map((each) => (

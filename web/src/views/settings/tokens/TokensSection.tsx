@@ -15,7 +15,7 @@ import styles from "../Parts.module.css";
 import { NewToken } from "./NewToken";
 import { RevokeToken } from "./RevokeToken";
 
-/** How programs prove who they are: your own tokens, and everybody's for an administrator. */
+/** How programs prove who they are: your own tokens, and those of all users for an administrator. */
 export function TokensSection({ session }: { readonly session: Session }) {
   const queries = useQueryClient();
   const say = useSay();
@@ -48,11 +48,13 @@ export function TokensSection({ session }: { readonly session: Session }) {
         )}
       </div>
       <p className="quiet">
-        A program sends its token with every request. {session.role === "admin" ? "You see everybody's." : ""}
+        A program sends its token with every request. {session.role === "admin" ? "You see those of all users." : ""}
       </p>
       {!data ? <Loading what="the tokens" /> : null}
       {data && shown.length === 0 ? (
-        <Empty title="No tokens">Create one for each program or computer, so that you can revoke it alone.</Empty>
+        <Empty title="No tokens">
+          Create one for each program or computer, so that you can revoke each on its own.
+        </Empty>
       ) : null}
       {shown.length > 0 ? (
         <Table label="Tokens">

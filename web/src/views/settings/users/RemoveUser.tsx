@@ -25,7 +25,7 @@ export function RemoveUser({ user, onClose, onDone }: Props) {
       problem={remove.error}
     >
       <p>Their tokens stop working and their browsers are signed out at once.</p>
-      <p>Their trainings, models, credits and messages stay. Trainings that run go on and keep costing.</p>
+      <p>Their trainings, models, credits and messages stay. Running trainings continue and keep costing money.</p>
     </Confirm>
   );
 }

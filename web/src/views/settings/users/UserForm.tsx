@@ -43,7 +43,7 @@ export function UserForm({ user, onClose, onDone }: Props) {
       <form className={styles.form} onSubmit={submit}>
         <div className={styles.columns}>
           {user === null ? (
-            <Field label="Name" help="As they sign in and as their jobs show it; it cannot be changed later.">
+            <Field label="Name" help="Shown on their jobs. It cannot be changed later.">
               {(control) => (
                 <input
                   {...control}

@@ -60,7 +60,7 @@ export function UsersSection({ session }: { readonly session: Session }) {
             Add a user
           </Button>
         ) : (
-          <span className="quiet">Your token may only look.</span>
+          <span className="quiet">Your token is read-only.</span>
         )}
       </div>
       {!data ? <Loading what="the users" /> : null}
@@ -118,8 +118,8 @@ export function UsersSection({ session }: { readonly session: Session }) {
       {link === null ? null : (
         <ShownOnce title={`A link for ${link.user}`} secret={link.url} onClose={() => setLink(null)}>
           <p>
-            It signs one browser in as {link.user}, once and within ten minutes. Whoever has it is {link.user}: send it
-            privately.
+            It signs one browser in as {link.user}, once and within ten minutes. Anyone who has it can sign in as{" "}
+            {link.user}: send it privately.
           </p>
         </ShownOnce>
       )}
@@ -138,6 +138,6 @@ function channelsInWords(user: ListedUser): string {
     user.email ? "e-mail" : null,
     user.inbox ? "inbox" : null,
   ].filter((each) => each !== null);
-  const text = channels.length === 0 ? "nothing: messages only wait in the inbox" : channels.join(", ");
+  const text = channels.length === 0 ? "the inbox only" : channels.join(", ");
   return user.quiet ? `${text}; quiet ${user.quiet} ${user.time_zone}` : text;
 }

@@ -43,7 +43,7 @@ export function YouSection({ session }: { readonly session: Session }) {
         <dd>
           {ROLES[session.role].label}: {ROLES[session.role].may}
         </dd>
-        <dt>You may here</dt>
+        <dt>Your rights</dt>
         <dd>{rightsInWords(session.rights)}</dd>
         <dt>Session ends</dt>
         <dd>{session.expires_at ? <When at={session.expires_at} /> : "never: this server needs no sign-in"}</dd>
@@ -104,7 +104,7 @@ function Colours() {
           </label>
         ))}
       </div>
-      <p className="quiet">Remembered in this browser; before you choose, they follow your system.</p>
+      <p className="quiet">Stored in this browser. Until you choose, they follow your system.</p>
     </section>
   );
 }

@@ -100,7 +100,7 @@ export class LogFeed {
 
 let kept: LogFeed | null = null;
 
-/** The feed of a job. The last one is kept: whoever looks at another tab and comes back need not wait again. */
+/** The feed of a job. The last one is kept: coming back from another tab needs no wait. */
 export function feedOf(job: string): LogFeed {
   if (kept?.job !== job) kept = new LogFeed(job);
   return kept;

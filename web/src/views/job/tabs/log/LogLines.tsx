@@ -83,7 +83,7 @@ export function LogLines(props: Props) {
         ref={place}
         className={styles.lines}
         role="log"
-        // Lines come faster than anybody could have them read out; the toolbar says what changes.
+        // Lines come faster than a screen reader can read; the toolbar says what changes.
         aria-live="off"
         aria-label="Lines of the log"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard

@@ -42,7 +42,7 @@ export function LogToolbar(props: Props) {
   function copy(text: string, what: string): void {
     navigator.clipboard.writeText(text).then(
       () => say(`Copied ${what}`),
-      () => say(`The browser did not allow to copy ${what}`),
+      () => say(`The browser does not allow copying ${what}`),
     );
   }
 

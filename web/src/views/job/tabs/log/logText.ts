@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: escape sequences are made of control characters
-/** Text of a log as a person may see it. It comes from a machine that nobody trusts: styles stay, powers go. */
+/** Text of a log as a person may see it. It comes from a machine that is not trusted: styles stay, control sequences go. */
 
 export type Level = "error" | "warning" | null;
 export type Tone = "plain" | "bad" | "attention" | "good" | "blue" | "quiet";
