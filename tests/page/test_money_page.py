@@ -94,7 +94,7 @@ def test_credits_are_given_after_a_question_and_add_up(owner: Visitor, rich: Htt
     expect(page.get_by_text("add up to $29.50")).to_be_visible()
     page.get_by_role("button", name="Refund a training").click()
     page.get_by_role("button", name="Refund all").click()
-    expect(page.get_by_text("This is needed").first).to_be_visible()
+    expect(page.get_by_text("Required").first).to_be_visible()
     page.get_by_label("Training", exact=True).last.fill("old1")
     page.get_by_label("Reason").fill("it was our fault")
     page.get_by_role("button", name="Refund all").click()

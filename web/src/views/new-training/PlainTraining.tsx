@@ -1,9 +1,7 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { answer, api } from "~/api/client";
 import type { Recipe } from "~/api/documents";
-import { useSay } from "~/design/Toasts";
 import { isPicture } from "~/views/datasets/Pictures";
 import { expectedOf } from "~/views/datasets/upload/expected";
 import { checkQuery, uploadQuery, useUploader } from "~/views/datasets/upload/uploads";
@@ -37,9 +35,6 @@ export function PlainTraining({ recipes, prefill }: Props) {
 type Inner = Omit<Props, "prefill"> & ReturnType<typeof useDraft> & { readonly recipe: Recipe };
 
 function WithRecipe({ recipes, recipe, draft, change, forget }: Inner) {
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const say = useSay();
   const dataset = useDataset(draft, recipe);
   const isWrong = Object.keys(problemsOf({ ...draft, dataset: "" }, recipe)).length > 0;
   const images = dataset.images ?? ASSUMED_IMAGES;
@@ -47,12 +42,7 @@ function WithRecipe({ recipes, recipe, draft, change, forget }: Inner) {
   useTriggerOfUpload(draft, change);
   const steps = useProposing({
     propose: () => answer(api.POST("/api/proposals", { body: jobFileOf(draft, recipe) })),
-    onSubmitted: (job) => {
-      forget();
-      say(`${job.name} is queued`);
-      void queries.invalidateQueries({ queryKey: ["jobs"] });
-      void navigate({ to: "/jobs/$job", params: { job: job.id } });
-    },
+    forget,
   });
   return (
     <TrainingForm

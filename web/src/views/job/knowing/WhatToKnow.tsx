@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Job, JobEvent, Reading } from "~/api/documents";
 import { Badge } from "~/design/StateMark";
+import tones from "~/design/Tone.module.css";
 import { useNow } from "~/design/When";
 import { healthLook } from "~/text/health";
 import type { Tone } from "~/text/states";
@@ -39,7 +40,7 @@ export function WhatToKnow({ job, events, readings }: Props) {
         <ul className={styles.facts}>
           {facts.map(({ key, tone, text }) => (
             <li key={key} className={styles.fact}>
-              <span aria-hidden className={`${styles.mark} ${styles[tone]}`}>
+              <span aria-hidden className={`${styles.mark} ${tones[tone]}`}>
                 {MARKS[tone]}
               </span>
               <span>{text}</span>

@@ -1,16 +1,22 @@
 /** From the form to the job: what is confirmed is exactly what was proposed, and nothing is proposed unseen. */
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { answer, api, done } from "~/api/client";
-import type { Job, Proposal } from "~/api/documents";
+import type { Proposal } from "~/api/documents";
 import { asProblem } from "~/api/problem";
+import { useSay } from "~/design/Toasts";
 
 interface Steps {
   readonly propose: () => Promise<Proposal>;
-  readonly onSubmitted: (job: Job, notes: readonly string[]) => void;
+  /** Forgets what was typed, once it has become a job. */
+  readonly forget: () => void;
 }
 
-export function useProposing({ propose, onSubmitted }: Steps) {
+export function useProposing({ propose, forget }: Steps) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const say = useSay();
   const [proposal, setProposal] = useState<Proposal | null>(null);
   /** The one that expired before it was confirmed, so that the new price can be shown beside the old one. */
   const [former, setFormer] = useState<Proposal | null>(null);
@@ -20,7 +26,12 @@ export function useProposing({ propose, onSubmitted }: Steps) {
   const submitting = useMutation({
     mutationFn: (id: string) =>
       answer(api.POST("/api/proposals/{proposal}/submit", { params: { path: { proposal: id } } })),
-    onSuccess: ({ job, notes }) => onSubmitted(job, notes),
+    onSuccess: ({ job }) => {
+      forget();
+      say(`${job.name} is queued`);
+      void queries.invalidateQueries({ queryKey: ["jobs"] });
+      void navigate({ to: "/jobs/$job", params: { job: job.id } });
+    },
   });
   const isGone = submitting.error !== null && asProblem(submitting.error).status === 404;
 
@@ -58,6 +69,6 @@ export function useProposing({ propose, onSubmitted }: Steps) {
 }
 
 function withdraw(proposal: string): void {
-  // It expires by itself within the hour; withdrawing only frees its packed dataset earlier.
+  // It expires within the hour anyway; withdrawing only frees its packed dataset earlier.
   done(api.DELETE("/api/proposals/{proposal}", { params: { path: { proposal } } })).catch(() => undefined);
 }

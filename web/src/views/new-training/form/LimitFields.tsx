@@ -1,4 +1,5 @@
 import { Field } from "~/design/Field";
+import { Amount } from "./Amount";
 import type { Problems } from "./checks";
 import type { Change, Draft } from "./draft";
 import { Folded, Grid, Section } from "./Section";
@@ -40,23 +41,23 @@ function Monitoring({ draft, change }: Pick<Props, "draft" | "change">) {
   const set = (name: string) => (value: string) => change({ monitoring: { ...draft.monitoring, [name]: value } });
   const of = (name: string) => draft.monitoring[name] ?? "";
   return (
-    <Folded title="How it is watched" note="(the server’s settings where nothing is given)">
+    <Folded title="Monitoring" note="(empty: the server’s settings)">
       <Grid>
         <Amount
           label="Minutes from a stall alert to the stop"
-          help="Time for you to look before a training without progress is stopped. Usual: 15."
+          help="Time for you to look before a training without progress is stopped. Default: 15."
           value={of("graceMinutes")}
           onChange={set("graceMinutes")}
         />
         <Amount
           label="Seconds between samples of the machine"
-          help="Memory, CPU and GPU use. Usual: 5."
+          help="Memory, CPU and GPU use. Default: 5."
           value={of("sampleSeconds")}
           onChange={set("sampleSeconds")}
         />
         <Amount
           label="Warn above this memory use, in percent"
-          help="Of the GPU’s or the system’s memory. Usual: 85."
+          help="Of the GPU’s or the system’s memory. Default: 85."
           value={of("memoryWarning")}
           onChange={set("memoryWarning")}
         />
@@ -72,27 +73,5 @@ function Monitoring({ draft, change }: Pick<Props, "draft" | "change">) {
         </Field>
       </Grid>
     </Folded>
-  );
-}
-
-function Amount(props: {
-  readonly label: string;
-  readonly help: string;
-  readonly problem?: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}) {
-  return (
-    <Field label={props.label} problem={props.problem} help={props.help}>
-      {(control) => (
-        <input
-          {...control}
-          inputMode="decimal"
-          autoComplete="off"
-          value={props.value}
-          onChange={(event) => props.onChange(event.target.value)}
-        />
-      )}
-    </Field>
   );
 }

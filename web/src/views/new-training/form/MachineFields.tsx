@@ -1,5 +1,6 @@
 import { Field } from "~/design/Field";
 import { dollarsPerHour } from "~/text/format";
+import { Amount } from "./Amount";
 import type { Problems } from "./checks";
 import type { Change, Draft } from "./draft";
 import { Grid, Section } from "./Section";
@@ -18,6 +19,7 @@ interface Props {
 }
 
 const PROVIDERS = ["vastai", "ssh", "loopback"];
+const AT_LEAST = "At least this much; never less than the recipe needs.";
 
 /** What is asked of the machine beyond what the recipe needs. */
 export function MachineFields({ draft, change, problems, mayChooseProvider, provider, oldMaxPrice, isRetry }: Props) {
@@ -25,51 +27,27 @@ export function MachineFields({ draft, change, problems, mayChooseProvider, prov
   return (
     <Section title="Machine">
       <Grid>
-        <Field
+        <Amount
           label="Highest price per hour, in dollars"
           problem={problems.maxPrice}
           help={`${unless}${oldMaxPrice ? ` (${dollarsPerHour(oldMaxPrice)})` : ""}. No machine above it is rented.`}
-        >
-          {(control) => (
-            <input
-              {...control}
-              inputMode="decimal"
-              autoComplete="off"
-              value={draft.maxPrice}
-              onChange={(event) => change({ maxPrice: event.target.value })}
-            />
-          )}
-        </Field>
-        <Field
+          value={draft.maxPrice}
+          onChange={(maxPrice) => change({ maxPrice })}
+        />
+        <Amount
           label="GPU memory, in GB"
           problem={problems.vramGib}
-          help="At least this much; never less than the recipe needs."
-        >
-          {(control) => (
-            <input
-              {...control}
-              inputMode="decimal"
-              autoComplete="off"
-              value={draft.vramGib}
-              onChange={(event) => change({ vramGib: event.target.value })}
-            />
-          )}
-        </Field>
-        <Field
+          help={AT_LEAST}
+          value={draft.vramGib}
+          onChange={(vramGib) => change({ vramGib })}
+        />
+        <Amount
           label="Disk, in GB"
           problem={problems.diskGib}
-          help="At least this much; never less than the recipe needs."
-        >
-          {(control) => (
-            <input
-              {...control}
-              inputMode="decimal"
-              autoComplete="off"
-              value={draft.diskGib}
-              onChange={(event) => change({ diskGib: event.target.value })}
-            />
-          )}
-        </Field>
+          help={AT_LEAST}
+          value={draft.diskGib}
+          onChange={(diskGib) => change({ diskGib })}
+        />
         {mayChooseProvider && !isRetry ? (
           <Field
             label="Provider"

@@ -1,11 +1,10 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { answer, api } from "~/api/client";
 import type { Recipe } from "~/api/documents";
 import { jobQuery } from "~/api/queries";
 import { Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
-import { useSay } from "~/design/Toasts";
 import { counted } from "~/text/format";
 import { useProposing } from "../confirm/proposing";
 import { useRetryTerms } from "../cost/forecast";
@@ -63,9 +62,6 @@ export function RetryTraining({ retry, recipes }: Props) {
 
 function WithBase(props: { readonly retry: Retry; readonly recipe: Recipe; readonly base: RetryBase }) {
   const { retry, recipe, base } = props;
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const say = useSay();
   const place = `retry.${base.job.id}.${typeof retry.apply === "string" ? retry.apply : retry.apply.join(",")}`;
   const { draft, change, forget } = useDraft(place, draftOf(base, recipe));
   const isWrong = Object.keys(problemsOf({ ...draft, dataset: "" }, recipe)).length > 0;
@@ -79,12 +75,7 @@ function WithBase(props: { readonly retry: Retry; readonly recipe: Recipe; reado
           body: retryOf(draft, recipe, retry, base),
         }),
       ),
-    onSubmitted: (job) => {
-      forget();
-      say(`${job.name} is queued`);
-      void queries.invalidateQueries({ queryKey: ["jobs"] });
-      void navigate({ to: "/jobs/$job", params: { job: job.id } });
-    },
+    forget,
   });
   return (
     <TrainingForm

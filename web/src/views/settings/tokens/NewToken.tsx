@@ -7,6 +7,7 @@ import { Dialog } from "~/design/Dialog";
 import { Field } from "~/design/Field";
 import { ProblemNote } from "~/design/ProblemNote";
 import { ALL_RIGHTS, RIGHTS, RIGHTS_OF } from "~/text/people";
+import { NameField } from "../NameField";
 import styles from "../Parts.module.css";
 import { usersQuery } from "../queries";
 
@@ -57,18 +58,7 @@ export function NewToken({ session, onClose, onCreated }: Props) {
   return (
     <Dialog open onClose={onClose} title="Create a token">
       <form className={styles.form} onSubmit={submit}>
-        <Field label="What it is for" help="Such as “telegram bot” or “laptop”.">
-          {(control) => (
-            <input
-              {...control}
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-              required
-              maxLength={100}
-              autoComplete="off"
-            />
-          )}
-        </Field>
+        <NameField label="What it is for" help="Such as “telegram bot” or “laptop”." value={name} onChange={setName} />
         {mayManage && names.length > 1 ? (
           <Field label="User" help="Requests with it are made as this user.">
             {(control) => (

@@ -8,6 +8,7 @@ import { Field } from "~/design/Field";
 import { ProblemNote } from "~/design/ProblemNote";
 import { ROLES } from "~/text/people";
 import { ChannelFields, changesOf, channelsOf } from "../ChannelFields";
+import { NameField } from "../NameField";
 import styles from "../Parts.module.css";
 
 type Role = Session["role"];
@@ -43,18 +44,12 @@ export function UserForm({ user, onClose, onDone }: Props) {
       <form className={styles.form} onSubmit={submit}>
         <div className={styles.columns}>
           {user === null ? (
-            <Field label="Name" help="Shown on their jobs. It cannot be changed later.">
-              {(control) => (
-                <input
-                  {...control}
-                  value={name}
-                  onChange={(event) => setName(event.target.value)}
-                  required
-                  maxLength={100}
-                  autoComplete="off"
-                />
-              )}
-            </Field>
+            <NameField
+              label="Name"
+              help="Shown on their jobs. It cannot be changed later."
+              value={name}
+              onChange={setName}
+            />
           ) : null}
           <Field label="Role" help={`${ROLES[role].label}: ${ROLES[role].may}.`}>
             {(control) => (
