@@ -207,22 +207,10 @@ class SubmittedDocument(Document):
         return Accepted(job=self.job.job_value(), created=self.created, notes=self.notes)
 
 
-class RetryBody(RequestDocument):
-    """How an ended job is run again."""
+class _AskedTraining(RequestDocument):
+    """What a request may say of a training, whatever else it is about."""
 
-    resume: bool = False
-    """Continue from the old job's best checkpoint."""
-    apply_recommendations: bool = False
-    """Follow the old job's analysis: all advice that is critical or a warning, or what `only` names."""
-    only: tuple[Annotated[str, Field(max_length=200)], ...] = Field(default=(), max_length=100)
-    """Recommendations by number, lever, config path or parameter."""
-    id: Name | None = None
-    """Id of the new job."""
-    name: Name | None = None
-    """Another name for the model; this and all below: null leaves it as it was."""
-    trigger: Name | None = None
     parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
-    """Parameters that change, by name; they go before the analysis."""
     max_price: Dollars | None = Field(default=None, examples=[None])
     """Maximum price per hour, in dollars."""
     max_hours: float | None = Field(default=None, gt=0, lt=10_000, allow_inf_nan=False, examples=[None])
@@ -236,6 +224,24 @@ class RetryBody(RequestDocument):
     def _shallow(cls, value: Any) -> Any:
         require_shallow(value)
         return value
+
+
+class RetryBody(_AskedTraining):
+    """How an ended job is run again."""
+
+    resume: bool = False
+    """Continue from the old job's best checkpoint."""
+    apply_recommendations: bool = False
+    """Follow the old job's analysis: all advice that is critical or a warning, or what `only` names."""
+    only: tuple[Annotated[str, Field(max_length=200)], ...] = Field(default=(), max_length=100)
+    """Recommendations by number, lever, config path or parameter."""
+    id: Name | None = None
+    """Id of the new job."""
+    name: Name | None = None
+    """Another name for the model; null leaves this, the trigger word and the limits as they were."""
+    trigger: Name | None = None
+    parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
+    """Parameters that change, by name; they go before the analysis."""
 
     @classmethod
     def of(cls, request: RetryRequest) -> Self:
@@ -274,7 +280,7 @@ class RetryBody(RequestDocument):
         )
 
 
-class EstimateBody(RequestDocument):
+class EstimateBody(_AskedTraining):
     """A training to estimate, without a dataset."""
 
     recipe: Name = Field(examples=["flux-lora@2"])
@@ -284,23 +290,10 @@ class EstimateBody(RequestDocument):
     """Parameters of the recipe by name; those left out have the recipe's defaults."""
     provider: Name | None = None
     """Default: the server's."""
-    max_price: Dollars | None = Field(default=None, examples=[0.6])
-    """Maximum price per hour, in dollars."""
     gpu: Name | None = Field(default=None, examples=["RTX 4090"])
     """Estimate for this GPU instead of the best offer."""
     vram_gib: float | None = Field(default=None, ge=1, le=10_000, allow_inf_nan=False)
     """Estimate for a GPU with this memory."""
-    max_hours: float | None = Field(default=None, gt=0, lt=10_000, allow_inf_nan=False, examples=[None])
-    """Stop after this many hours."""
-    max_spend: Dollars | None = Field(default=None, examples=[None])
-    """Maximum cost of the job, in dollars."""
-    machine: AskedMachine | None = Field(default=None, examples=[None])
-
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def _shallow(cls, value: Any) -> Any:
-        require_shallow(value)
-        return value
 
     def request(self) -> EstimateRequest:
         """Raises UserError."""
