@@ -27,6 +27,10 @@ class OpenedSession:
 
 
 class Doorkeeper(Protocol):
+    @property
+    def installation(self) -> str:
+        """Whose door it is."""
+
     def caller_of_token(self, secret: str) -> Caller:
         """Raises NotSignedIn for a token that is unknown, expired, revoked, or of a user who was removed."""
 

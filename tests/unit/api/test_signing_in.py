@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from stationmaster.api.gate.policy import EVERYONE, GatePolicy
-from stationmaster.api.gate.signing_in import COOKIE
 from stationmaster.station.tokens import NewToken
 from tests.support.servers.gate_bench import GateBench, gate_bench
 
@@ -99,20 +98,36 @@ def test_a_change_from_a_browser_needs_the_token_of_its_session(bench: GateBench
 def test_signing_out_ends_the_session_everywhere(bench: GateBench) -> None:
     with bench.client() as browser, bench.client() as thief:
         csrf_token = signed_in(bench, browser, bench.code())
-        thief.cookies.set(COOKIE, browser.cookies[COOKIE])
+        ((name, secret),) = browser.cookies.items()
+        thief.cookies.set(name, secret)
         assert thief.get("/api/session").status_code == 200
         assert browser.delete("/api/session").status_code == 403
         assert browser.delete("/api/session", headers={"X-CSRF-Token": csrf_token}).status_code == 204
-        assert COOKIE not in browser.cookies
+        assert not browser.cookies
         assert thief.get("/api/session").status_code == 401
         assert browser.delete("/api/session").status_code == 204
 
 
 def test_a_browser_with_an_old_cookie_can_sign_in_again(bench: GateBench) -> None:
-    with bench.client(Cookie=f"{COOKIE}=old; other=1") as browser:
+    with bench.client() as first:
+        signed_in(bench, first, bench.code())
+        (name,) = first.cookies
+    with bench.client(Cookie=f"{name}=old; other=1") as browser:
         assert browser.get("/sign-in").status_code == 200
         assert browser.get("/api/server").status_code == 401
         assert browser.post("/api/session", json={"code": bench.code()}).status_code == 200
+
+
+def test_a_browser_is_signed_in_to_two_servers_of_one_host(bench: GateBench, tmp_path: Path) -> None:
+    """It sends the cookies of a host to every port of it."""
+    with gate_bench(tmp_path) as second, bench.client() as browser:
+        for each in (bench, second):
+            assert browser.post(f"{each.url}/api/session", json={"code": each.code()}).status_code == 200
+        csrf_token = browser.get(f"{second.url}/api/session").json()["csrf_token"]
+        assert browser.get("/api/session").status_code == 200, "signing in to the second left the first alone"
+        browser.delete(f"{second.url}/api/session", headers={"X-CSRF-Token": csrf_token})
+        assert browser.get(f"{second.url}/api/session").status_code == 401
+        assert browser.get("/api/session").status_code == 200
 
 
 def test_a_revoked_token_ends_the_sessions_that_it_opened(bench: GateBench) -> None:

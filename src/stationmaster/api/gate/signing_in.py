@@ -23,7 +23,6 @@ from stationmaster.errors import Forbidden, NotSignedIn, StationmasterError, Too
 from stationmaster.model import Caller
 from stationmaster.station.doorkeeper import Doorkeeper
 
-COOKIE = "stationmaster_session"
 CSRF_HEADER = "X-CSRF-Token"
 SESSION_PATH = "/api/session"
 
@@ -34,6 +33,11 @@ _UNAUTHORIZED = 401
 T = TypeVar("T")
 
 
+def cookie_name(doorkeeper: Doorkeeper) -> str:
+    """One per installation: browsers send a host's cookies to all its ports, so two servers would share a name."""
+    return f"stationmaster_session_{doorkeeper.installation}"
+
+
 class SigningIn:
     """Puts the caller into the request's state; a route that needs one refuses a request without."""
 
@@ -41,6 +45,7 @@ class SigningIn:
         self._app = app
         self._everyone = policy.everyone
         self._doorkeeper = doorkeeper
+        self._cookie = cookie_name(doorkeeper)
         self._failures = Buckets(policy.failed_sign_ins_per_minute)
         self._known: dict[str, None] = {}  # digests of tokens that were valid: a neighbour's failures do not stop them
         self._threads: anyio.CapacityLimiter | None = None  # of its own: slow routes must not hold up sign-ins
@@ -66,7 +71,8 @@ class SigningIn:
             remember(scope, "caller", self._everyone)
         elif kind.lower() == "bearer" and token.strip():
             await self._by_token(scope, token.strip())
-        elif scope["path"].startswith(API) and (secret := _cookie(headers)) is not None:  # the page is for everybody
+        elif scope["path"].startswith(API) and (secret := _cookie(headers, self._cookie)) is not None:
+            # The files of the page need no session.
             await self._by_cookie(scope, secret, headers.get(CSRF_HEADER, ""))
 
     async def _by_token(self, scope: Scope, token: str) -> None:
@@ -132,10 +138,10 @@ def _caller_of_session(doorkeeper: Doorkeeper, secret: str) -> Caller:
     return doorkeeper.session(secret).caller
 
 
-def _cookie(headers: Headers) -> str | None:
+def _cookie(headers: Headers, name: str) -> str | None:
     """
-    >>> _cookie(Headers({"cookie": "a=b; stationmaster_session=xyz"}))
+    >>> _cookie(Headers({"cookie": "a=b; stationmaster_session_1=xyz"}), "stationmaster_session_1")
     'xyz'
     """
-    found = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+    found = cookie_parser(headers.get("cookie", "")).get(name, "")
     return found if 0 < len(found) <= _LONGEST_SECRET else None

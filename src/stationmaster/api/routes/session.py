@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from stationmaster.api.gate.signing_in import COOKIE
+from stationmaster.api.gate.signing_in import cookie_name
 from stationmaster.api.problems import problems
 from stationmaster.errors import NotSignedIn
 from stationmaster.station.doorkeeper import Doorkeeper, Session
@@ -19,7 +19,7 @@ def sign_in(request: Request, response: Response, proof: SignIn) -> SessionDocum
     doorkeeper: Doorkeeper = request.app.state.doorkeeper
     opened = doorkeeper.open_session(proof.code.get_secret_value())
     response.set_cookie(
-        COOKIE,
+        cookie_name(doorkeeper),
         opened.secret,
         max_age=max(0, int(opened.session.expires_at - request.app.state.station.now())),
         httponly=True,
@@ -43,12 +43,13 @@ def get_session(request: Request) -> SessionDocument:
 @routes.delete("/session", operation_id="sign_out", summary="Sign this browser out", status_code=204)
 def sign_out(request: Request) -> Response:
     """Repeating it changes nothing."""
-    secret = request.cookies.get(COOKIE)
+    doorkeeper: Doorkeeper = request.app.state.doorkeeper
+    name = cookie_name(doorkeeper)
+    secret = request.cookies.get(name)
     if secret:
-        doorkeeper: Doorkeeper = request.app.state.doorkeeper
         doorkeeper.close_session(secret)
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_is_https(request))
+    response.delete_cookie(name, httponly=True, samesite="strict", secure=_is_https(request))
     return response
 
 

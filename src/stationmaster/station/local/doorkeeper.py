@@ -19,6 +19,10 @@ class LocalDoorkeeper:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @property
+    def installation(self) -> str:
+        return self._store.installation_id
+
     def caller_of_token(self, secret: str) -> Caller:
         token = self._store.access.valid_token(hashed(secret))
         if token is None:
