@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -50,10 +51,16 @@ def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, 
     page.get_by_label("Log scale").check()
     expect(page.get_by_label("Log scale")).to_be_checked()
     page.wait_for_url("**axis=time**")
+    page.get_by_role("slider", name="Cursor of Loss").focus()
+    page.keyboard.press("+")
+    page.wait_for_url("**seconds=**")
     page.reload()
     expect(page.get_by_label("Over")).to_have_value("time")
     expect(page.get_by_label("Log scale")).to_be_checked()
     expect(page.get_by_role("figure", name="Loss")).to_contain_text("A anns cats")
+    page.get_by_role("slider", name="Cursor of Loss").focus()
+    page.keyboard.press("0")
+    expect(page).not_to_have_url(re.compile("seconds="))
 
 
 def test_samples_stand_in_rows_by_prompt_at_the_step_of_one_slider(visitor: Visitor, other: str) -> None:

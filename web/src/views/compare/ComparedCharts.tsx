@@ -1,7 +1,6 @@
 import { useQueries } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { LineChart } from "~/charts/LineChart";
-import type { Axis, Range } from "~/charts/series";
 import { SPANS, usualSpan } from "~/charts/smoothing";
 import { Loading } from "~/design/Empty";
 import { useAddressValue } from "~/frame/address";
@@ -11,15 +10,18 @@ import styles from "./Compare.module.css";
 import type { Run } from "./comparedJobs";
 import { METRICS, namesOf, overlaid } from "./overlaid";
 import { runSummaryQuery } from "./queries";
+import { zoomOf, zoomText } from "./zoom";
 
 const COLUMNS = 800;
 
-/** The charts of all runs over each other. Smoothing, scale and axis are in the address. */
+/** The charts of all runs over each other. Smoothing, scale, axis and zoom are in the address. */
 export function ComparedCharts({ runs }: { readonly runs: readonly Run[] }) {
   const [axis, setAxis] = useAddressValue("axis");
   const [smooth, setSmooth] = useAddressValue("smooth");
   const [log, setLog] = useAddressValue("log");
-  const [ranges, setRanges] = useState<Partial<Record<Axis, Range | null>>>({});
+  const [steps, setSteps] = useAddressValue("steps");
+  const [seconds, setSeconds] = useAddressValue("seconds");
+  const zooms = useMemo(() => ({ step: zoomOf(steps), elapsed: zoomOf(seconds) }), [steps, seconds]);
   const byTime = axis === "time";
 
   const names = useQueries({ queries: runs.map((run) => measuredQuery(run.job.id)) });
@@ -85,8 +87,8 @@ export function ComparedCharts({ runs }: { readonly runs: readonly Run[] }) {
               span={span}
               log={log === "1" && metric.mayBeLog === true}
               group={`compare-${own}`}
-              range={ranges[own] ?? null}
-              onRange={(range) => setRanges((before) => ({ ...before, [own]: range }))}
+              range={zooms[own]}
+              onRange={(range) => (own === "step" ? setSteps(zoomText(range, 0)) : setSeconds(zoomText(range, 1)))}
             />
           ))}
         </div>

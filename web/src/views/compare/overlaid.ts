@@ -55,7 +55,7 @@ export interface Measured {
 
 export interface Overlaid {
   readonly metric: Metric;
-  readonly axis: Axis;
+  readonly axis: Exclude<Axis, "time">;
   readonly series: readonly ChartSeries[];
 }
 
@@ -68,7 +68,7 @@ export function overlaid(measured: readonly Measured[]): readonly Overlaid[] {
     });
     const [first] = lines;
     if (first === undefined) return [];
-    const axis: Axis = first.found.axis === "step" ? "step" : "elapsed";
+    const axis = first.found.axis === "step" ? "step" : "elapsed";
     return [{ metric, axis, series: lines.map(({ run, found, beganAt }) => line(metric, run, found, beganAt)) }];
   });
 }
