@@ -206,7 +206,7 @@ def test_a_stall_is_told_with_its_numbers_and_is_stopped_at_once(station: Served
     page = person.page
     person.open("/jobs/stuck")
     banner = page.get_by_role("alert", name="Stalled")
-    expect(banner).to_contain_text(re.compile(r"Stalled for \d+ "), timeout=_PATIENCE_MS)
+    expect(banner).to_contain_text(re.compile(r"Stalled since \d\d:\d\d"), timeout=_PATIENCE_MS)
     expect(banner).to_contain_text(re.compile(r"It is stopped in 1\d min"))
     expect(banner).to_contain_text("The checkpoint of step 20 is kept.")
     expect(banner.get_by_role("definition").filter(has_text="39")).to_be_visible()

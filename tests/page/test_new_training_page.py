@@ -53,7 +53,7 @@ def test_from_a_dropped_folder_to_a_queued_job_at_the_price_that_was_shown(ann: 
     expect(page.get_by_text("Can be trained on")).to_be_visible()
 
     page.get_by_label("Steps", exact=True).fill("0")
-    expect(page.get_by_text("Use a whole number from 1 to 1000000.")).to_be_visible()
+    expect(page.get_by_text("Use a whole number from 1 to 1,000,000.")).to_be_visible()
     expect(page.get_by_text("1 field is not valid yet.")).to_be_visible()
     page.get_by_label("Steps", exact=True).fill("40")
     page.get_by_role("button", name="Train for free").click()

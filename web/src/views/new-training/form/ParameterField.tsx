@@ -25,7 +25,7 @@ export function ParameterField({ name, parameter, text, onChange, problem, befor
     <Field
       label={
         <>
-          {labelOf(name)}
+          {labelOf(name)}{" "}
           {isChanged ? (
             <span className={styles.changed}>
               {shownValue(before)} → {shownValue(shown === "true" ? true : shown === "false" ? false : shown)}
