@@ -105,7 +105,7 @@ class Summary:
     epoch: float | None
     total_epochs: int | None
     loss: float | None
-    loss_is_nan: bool  # or infinite: `loss` is None then
+    loss_is_nan: bool  # or infinite; `loss` is then None, or the 0 that was printed in its place
     learning_rate: float | None
     steps_per_second: float | None
     eta_seconds: float | None

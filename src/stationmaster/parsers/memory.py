@@ -151,7 +151,7 @@ class Memory:
             scope=Scope(self.scope or Scope.RUN) if parsed.step is not None else None,
             epoch=parsed.epoch,
             total_epochs=parsed.total_epochs,
-            loss=loss if self.loss == loss else None,
+            loss=None if self.loss_is_nan or self.loss != loss else loss,
             learning_rate=parsed.learning_rate,
             steps_per_second=parsed.rate,
             eta_seconds=parsed.eta_seconds,
@@ -250,7 +250,7 @@ class Memory:
         zero_is_nan = self.zero_is_nan or parsed.broken_gradient
         self.loss_is_nan = not math.isfinite(parsed.loss) or (zero_is_nan and parsed.loss == 0.0)
         self.zero_is_nan = self.loss_is_nan
-        self.loss = None if self.loss_is_nan else parsed.loss
+        self.loss = parsed.loss if math.isfinite(parsed.loss) else None
         self.has_step_loss = self.has_step_loss or not parsed.loss_is_epoch_mean
         self.has_whole_loss = self.has_whole_loss or not (parsed.loss_is_epoch_mean or parsed.loss_is_part)
 
