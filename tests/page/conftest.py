@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.browser.visitor import Visitor, chromium
+from tests.support.browser.kept_browser import KeptBrowser, kept_browser
+from tests.support.browser.visitor import Visitor
 from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import PeopledWorld
 
@@ -19,17 +20,29 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeopledWorld]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def browser(world: PeopledWorld) -> Iterator[Browser]:
-    """After the world, and only for one file: Playwright keeps an event loop in this thread, where no other can run."""
-    with chromium() as opened:
+@pytest.fixture(scope="session")
+def kept(world: PeopledWorld) -> Iterator[KeptBrowser]:
+    """After the world, which needs an event loop of its own to come about."""
+    with kept_browser() as opened:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def world_visits(kept: KeptBrowser, world: PeopledWorld) -> Visits:
+    return Visits(kept.browser, world.urls[0], world.tokens)
+
+
 @pytest.fixture(scope="module")
-def visits(browser: Browser, world: PeopledWorld) -> Visits:
+def browser(kept: KeptBrowser) -> Iterator[Browser]:
+    """In use for one file: in its tests, `asyncio.run` is not possible in this thread."""
+    with kept.in_use() as opened:
+        yield opened
+
+
+@pytest.fixture
+def visits(browser: Browser, world_visits: Visits) -> Visits:
     """The world's people in this browser."""
-    return Visits(browser, world.urls[0], world.tokens)
+    return world_visits
 
 
 @pytest.fixture

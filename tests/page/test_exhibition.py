@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import httpx
 import pytest
@@ -32,7 +33,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exhibition]:
 def test_every_view_opens_without_a_complaint_and_is_accessible(browser: Browser, shown: Exhibition) -> None:
     found: dict[str, list[str]] = {}
     paths = list(dict.fromkeys([*(shot.path for shot in (*SHOTS, *NARROW)), *_OTHERS]))
-    with Visits(browser, shown.url, {"me": shown.token}).of("me") as visitor:
+    with closing(Visits(browser, shown.url, {"me": shown.token})) as visits, visits.of("me") as visitor:
         for path in paths:
             visitor.open(path)
             expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)

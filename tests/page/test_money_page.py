@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -36,10 +37,11 @@ def rich(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def rich_visits(browser: Browser, rich: HttpWorld) -> Visits:
+def rich_visits(browser: Browser, rich: HttpWorld) -> Iterator[Visits]:
     create = rich.local.tokens.create
     tokens = {user: create(NewToken(name="page", user=user)).secret for user in ("me", "ann")}
-    return Visits(browser, rich.urls[0], tokens)
+    with closing(Visits(browser, rich.urls[0], tokens)) as visits:
+        yield visits
 
 
 @pytest.fixture
