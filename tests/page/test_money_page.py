@@ -104,6 +104,17 @@ def test_credits_are_given_after_a_question_and_add_up(owner: Visitor, rich: Htt
     owner.complaints.clear()  # nothing was charged for it, and the browser itself reports the refusal
 
 
+def test_a_long_statement_begins_with_the_newest_entry(owner: Visitor, rich: HttpWorld) -> None:
+    for place in range(60):
+        rich.local.credits.grant(Grant(user="ann", amount=MicroDollars(1), reason=f"gift {place}.", actor="me"))
+    owner.page.get_by_label("Account").select_option("ann")
+    statement = owner.page.get_by_role("region", name="Statement of ann")
+    expect(statement.get_by_role("row").nth(1)).to_contain_text("gift 59.")
+    expect(statement).not_to_contain_text("welcome")
+    owner.page.get_by_role("button", name="Older entries").click()
+    expect(statement.get_by_role("row").last).to_contain_text("welcome")
+
+
 def test_money_is_accessible_in_every_look(owner: Visitor) -> None:
     expect(owner.page.get_by_role("row", name="portraits")).to_be_visible()
     expect(owner.page.get_by_role("region", name="Credits", exact=True)).to_be_visible()

@@ -111,9 +111,9 @@ class Credits(Protocol):
         zero or more than was charged, for an empty reason, and for a key that was used for something else.
         """
 
-    def entries(self, user: str | None = None, *, after: int = 0) -> Iterator[LedgerEntry]:
-        """Every entry, oldest first: of all users, or of one; those after the entry with this `seq`. Raises NotFound
-        as `account` does, at once.
+    def entries(self, user: str | None = None, *, after: int = 0, newest_first: bool = False) -> Iterator[LedgerEntry]:
+        """Every entry of all users or of one, oldest first unless asked otherwise: those behind the entry with this
+        `seq` in that order, or all. Raises NotFound as `account` does, at once.
         """
 
     def prove(self) -> LedgerProof:

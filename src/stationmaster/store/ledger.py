@@ -127,9 +127,11 @@ class Ledger:
         with self._database.read() as connection:
             return list(connection.execute(query.order_by(credit_accounts.c.user).limit(limit)).scalars())
 
-    def entries(self, user: str | None = None, *, job: str | None = None, after: int = 0) -> Iterator[LedgerEntry]:
-        """Every movement after the one with this `seq`, oldest first."""
-        while page := self._page(user, job, after):
+    def entries(
+        self, user: str | None = None, *, job: str | None = None, after: int = 0, newest_first: bool = False
+    ) -> Iterator[LedgerEntry]:
+        """Every movement behind the one with this `seq` in the order asked for; 0: from the first one."""
+        while page := self._page(user, job, after, newest_first=newest_first):
             yield from page
             after = page[-1].seq
 
@@ -155,8 +157,11 @@ class Ledger:
         until = None if expires_in is None else now + expires_in
         connection.execute(credit_lots.insert().values(**fresh, at=now, expires_at=until))
 
-    def _page(self, user: str | None, job: str | None, after: int) -> list[LedgerEntry]:
-        query = sa.select(ledger_entries).where(ledger_entries.c.seq > after).order_by(ledger_entries.c.seq)
+    def _page(self, user: str | None, job: str | None, after: int, *, newest_first: bool) -> list[LedgerEntry]:
+        seq = ledger_entries.c.seq
+        query = sa.select(ledger_entries).order_by(seq.desc() if newest_first else seq)
+        if after:
+            query = query.where(seq < after if newest_first else seq > after)
         if user is not None:
             query = query.where(ledger_entries.c.user == user)
         if job is not None:

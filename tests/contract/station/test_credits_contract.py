@@ -111,6 +111,9 @@ def test_credits_that_are_given_can_be_spent_and_stand_in_the_statement(world: L
         (EntryKind.REWARD, 100, "reward", world.actor("eve")),
     ]
     assert [one.user for one in credits.entries()] == ["ann", "ann", "ann", "me"]
+    newest, *older = credits.entries("ann", newest_first=True)
+    assert [newest.note, *(one.note for one in older)] == ["reward", "top-up", "grant"]
+    assert list(credits.entries("ann", after=newest.seq, newest_first=True)) == older
 
 
 def test_the_answer_to_a_grant_is_the_account_and_what_expires_is_spent_first(world: LocalWorld) -> None:

@@ -22,7 +22,6 @@ export type Evidence = Schemas["EvidenceDocument"];
 export type Job = Schemas["JobDocument"];
 export type JobEvent = Schemas["EventDocument"];
 export type JobFile = Schemas["JobFile"];
-export type LedgerEntry = Schemas["EntryDocument"];
 export type ListedUser = Schemas["ListedUserDocument"];
 export type LogError = Schemas["LogErrorDocument"];
 export type JobPlan = Schemas["JobPlanDocument"];

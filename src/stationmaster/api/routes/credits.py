@@ -78,15 +78,16 @@ def refund_job(
     return RefundedDocument.of(visit.station.credits.refund(request.value(job, actor=visit.caller.user)))
 
 
-@routes.get("/ledger", operation_id="list_ledger_entries", summary="Every change to credits, oldest first")
+@routes.get("/ledger", operation_id="list_ledger_entries", summary="Every change to credits, oldest first by default")
 def list_ledger_entries(
     visit: Reading,
     user: Annotated[ShortText | None, Query(description="Only this user; `me` is whoever asks.")] = None,
     limit: Limit = 500,
     after: Annotated[int, Query(ge=0, le=2**62, description="`next` of the page before.")] = 0,
+    newest_first: Annotated[bool, Query(description="The other way round; also for `after`.")] = False,
 ) -> Page[EntryDocument]:
     whose = None if user is None else visit.user_named(user)
-    found = list(islice(visit.station.credits.entries(whose, after=after), limit + 1))
+    found = list(islice(visit.station.credits.entries(whose, after=after, newest_first=newest_first), limit + 1))
     page = tuple(EntryDocument.of(one) for one in found[:limit])
     return Page(items=page, next=str(page[-1].seq) if len(found) > limit else None)
 

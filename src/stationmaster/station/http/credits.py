@@ -73,8 +73,9 @@ class HttpCredits:
         path = f"/api/jobs/{segment(request.job)}/refunds"
         return self._connection.post(path, RefundedDocument, RefundRequestDocument.of(request)).value()
 
-    def entries(self, user: str | None = None, *, after: int = 0) -> Iterator[LedgerEntry]:
-        found = self._connection.items("/api/ledger", EntryDocument, after=str(after), user=user)
+    def entries(self, user: str | None = None, *, after: int = 0, newest_first: bool = False) -> Iterator[LedgerEntry]:
+        order = "true" if newest_first else None
+        found = self._connection.items("/api/ledger", EntryDocument, after=str(after), user=user, newest_first=order)
         first = list(islice(found, 1))  # asks now, since an unknown user is an error of this call
         return (entry.value() for entry in chain(first, found))
 

@@ -72,8 +72,9 @@ class LocalCredits:
         given = ledger.refund(job_id, request.amount, note=request.reason, key=request.key, actor=request.actor)
         return Refunded(job_id=job_id, amount=given)
 
-    def entries(self, user: str | None = None, *, after: int = 0) -> Iterator[LedgerEntry]:
-        return self._ledger.entries(None if user is None else self._known(user), after=after)
+    def entries(self, user: str | None = None, *, after: int = 0, newest_first: bool = False) -> Iterator[LedgerEntry]:
+        known = None if user is None else self._known(user)
+        return self._ledger.entries(known, after=after, newest_first=newest_first)
 
     def prove(self) -> LedgerProof:
         return self._ledger.prove()

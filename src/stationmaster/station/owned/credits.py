@@ -55,10 +55,11 @@ class OwnedCredits:
         require(self._caller, Right.MANAGE)
         return self._all.refund(request)
 
-    def entries(self, user: str | None = None, *, after: int = 0) -> Iterator[LedgerEntry]:
+    def entries(self, user: str | None = None, *, after: int = 0, newest_first: bool = False) -> Iterator[LedgerEntry]:
         if user is None and not self._caller.sees_all:
             user = self._caller.user
-        return self._all.entries(None if user is None else self._seen(user), after=after)
+        seen = None if user is None else self._seen(user)
+        return self._all.entries(seen, after=after, newest_first=newest_first)
 
     def prove(self) -> LedgerProof:
         require(self._caller, Right.MANAGE)

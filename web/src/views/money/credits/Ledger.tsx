@@ -1,16 +1,14 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { Button } from "~/design/Button";
 import { Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
 import { Table } from "~/design/Table";
 import { When } from "~/design/When";
-import { count, UNKNOWN } from "~/text/format";
+import { UNKNOWN } from "~/text/format";
 import { change } from "./amounts";
 import { ledgerQuery } from "./queries";
 
-const PAGE = 20;
 const KINDS: Readonly<Record<string, string>> = {
   GRANT: "Gift",
   TOP_UP: "Top-up",
@@ -25,11 +23,11 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** Every change of one account, newest first. */
 export function Ledger({ user, points }: { readonly user: string; readonly points: number | null }) {
-  const [most, setMost] = useState(PAGE);
-  const { data, error } = useQuery(ledgerQuery(user));
-  if (error) return <ProblemNote problem={error} />;
+  const { data, error, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(ledgerQuery(user));
+  if (error && !data) return <ProblemNote problem={error} />;
   if (!data) return <Loading what="the statement" height={160} />;
-  if (data.entries.length === 0) return <p className="quiet">Nothing has changed in this account yet.</p>;
+  const entries = data.pages.flatMap((page) => page.items);
+  if (entries.length === 0) return <p className="quiet">Nothing has changed in this account yet.</p>;
   return (
     <>
       <Table label={`Statement of ${user}`}>
@@ -49,7 +47,7 @@ export function Ledger({ user, points }: { readonly user: string; readonly point
           </tr>
         </thead>
         <tbody>
-          {data.entries.slice(0, most).map((entry) => (
+          {entries.map((entry) => (
             <tr key={entry.seq}>
               <td>
                 <When at={entry.at} />
@@ -72,14 +70,14 @@ export function Ledger({ user, points }: { readonly user: string; readonly point
           ))}
         </tbody>
       </Table>
-      {data.entries.length > most ? (
+      {error ? <ProblemNote problem={error} /> : null}
+      {hasNextPage ? (
         <div>
-          <Button onClick={() => setMost(most + 100)}>Older entries ({count(data.entries.length - most)})</Button>
+          <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Older entries
+          </Button>
         </div>
       ) : null}
-      {data.isWhole ? null : (
-        <p className="quiet">Only the oldest 10,000 entries are shown; `stationmaster credits ledger` has them all.</p>
-      )}
     </>
   );
 }

@@ -1,6 +1,5 @@
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "~/api/client";
-import type { LedgerEntry } from "~/api/documents";
 
 export const creditSettingsQuery = queryOptions({
   queryKey: ["credits", "settings"],
@@ -19,23 +18,13 @@ export const accountsQuery = queryOptions({
   queryFn: () => answer(api.GET("/api/credits/accounts", { params: { query: { limit: 500 } } })),
 });
 
-const PAGE = 500;
-const MOST_PAGES = 20;
-
-/** A user's entries, newest first. The API answers oldest first, so all pages are read, up to a limit. */
+/** A user's entries, newest first. */
 export const ledgerQuery = (user: string) =>
-  queryOptions({
+  infiniteQueryOptions({
     queryKey: ["credits", "ledger", user],
-    queryFn: async () => {
-      const entries: LedgerEntry[] = [];
-      let after = 0;
-      for (let page = 0; page < MOST_PAGES; page += 1) {
-        const found = await answer(api.GET("/api/ledger", { params: { query: { user, limit: PAGE, after } } }));
-        entries.push(...found.items);
-        if (found.next === null || found.next === undefined) return { entries: entries.reverse(), isWhole: true };
-        after = Number(found.next);
-      }
-      return { entries: entries.reverse(), isWhole: false };
-    },
+    queryFn: ({ pageParam: after }) =>
+      answer(api.GET("/api/ledger", { params: { query: { user, limit: 50, after, newest_first: true } } })),
+    initialPageParam: 0,
+    getNextPageParam: ({ next }) => (next ? Number(next) : null),
     staleTime: 10_000,
   });
