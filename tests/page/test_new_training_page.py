@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,12 @@ def ann(visits: Visits) -> Iterator[Visitor]:
 
 def choose_folder(page: Page, folder: Path) -> None:
     page.get_by_label("Folder of the dataset").set_input_files(folder)
+
+
+def lose_the_answer(jobs: list[str], route: Route) -> None:
+    """The server queues the job, and the browser hears nothing of it."""
+    jobs.append(route.fetch().json()["job"]["id"])
+    route.abort()
 
 
 def test_from_a_dropped_folder_to_a_queued_job_at_the_price_that_was_shown(ann: Visitor, folder: Path) -> None:
@@ -142,9 +149,16 @@ def test_a_job_is_run_again_as_its_analysis_recommends_with_the_differences_mark
     page.get_by_label("Rank").fill("3")
     expect(differences.get_by_role("row", name="Rank")).to_contain_text("your change")
     page.get_by_role("button", name="Train for free").click()
+    confirm = page.get_by_role("dialog").get_by_role("button", name="Train for free")
+    lost: list[str] = []
+    page.route("**/api/proposals/*/submit", partial(lose_the_answer, lost), times=1)
+    confirm.click()
+    expect(page.get_by_text("The answer was lost, so the training may be queued already")).to_be_visible()
     with page.expect_response("**/api/proposals/*/submit") as answered:
-        page.get_by_role("dialog").get_by_role("button", name="Train for free").click()
+        confirm.click()
     job = answered.value.json()["job"]
+    assert lost == [job["id"]], "the second request found the job of the first one"
+    ann.complaints.clear()
     assert (job["retry_of"], job["parameters"]["rank"], job["parameters"]["learning_rate"]) == (ANNS_JOB, 3, 0.005)
     assert [one["what"] for one in job["applied"]] == ["learning_rate"]
 

@@ -12,20 +12,27 @@ export function ConfirmTerms({ steps }: { readonly steps: ReturnType<typeof useP
   const { proposal, former, proposing, submitting } = steps;
   const now = useNow();
   if (proposal === null) return null;
-  const isOver = steps.isGone || Date.parse(proposal.expires_at) <= now;
+  // While it is unsure whether it was queued, only the same proposal may be sent again: it cannot start twice.
+  const isOver = steps.isGone || (Date.parse(proposal.expires_at) <= now && !steps.isUnsure);
   return (
     <Confirm
       open
       onClose={steps.leave}
       title={`Train ${proposal.terms.name}?`}
       action={isOver ? "Ask for the price again" : trainWords(ofTerms(proposal.terms))}
-      onConfirm={() => (isOver ? steps.again() : submitting.mutate(proposal.id))}
+      onConfirm={() => (isOver ? steps.again() : submitting.mutate(proposal))}
       busy={proposing.isPending || submitting.isPending || submitting.isSuccess}
       problem={isOver ? proposing.error : (submitting.error ?? proposing.error)}
     >
       {isOver ? (
         <p role="alert" className={styles.over}>
           ▲ This price is no longer valid, so nothing was rented. Ask again: the new price is shown before you confirm.
+        </p>
+      ) : null}
+      {steps.isUnsure ? (
+        <p role="status" className={styles.over}>
+          ▲ The answer was lost, so the training may be queued already. Confirm once more to make sure: it is not
+          started twice.
         </p>
       ) : null}
       {former && !isOver ? <Changed former={former} proposal={proposal} /> : null}

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { answer, api, done } from "~/api/client";
-import type { Proposal } from "~/api/documents";
+import type { Job, Proposal } from "~/api/documents";
 import { asProblem } from "~/api/problem";
 import { useSay } from "~/design/Toasts";
 
@@ -24,16 +24,16 @@ export function useProposing({ propose, forget }: Steps) {
   const asked = useRef(0);
   const proposing = useMutation({ mutationFn: propose });
   const submitting = useMutation({
-    mutationFn: (id: string) =>
-      answer(api.POST("/api/proposals/{proposal}/submit", { params: { path: { proposal: id } } })),
-    onSuccess: ({ job }) => {
+    mutationFn: submitted,
+    onSuccess: (job) => {
       forget();
       say(`${job.name} is queued`);
       void queries.invalidateQueries({ queryKey: ["jobs"] });
       void navigate({ to: "/jobs/$job", params: { job: job.id } });
     },
   });
-  const isGone = submitting.error !== null && asProblem(submitting.error).status === 404;
+  const refused = submitting.error === null ? null : asProblem(submitting.error);
+  const isGone = refused?.status === 404;
 
   function ask(before: Proposal | null): void {
     const mine = ++asked.current;
@@ -54,6 +54,8 @@ export function useProposing({ propose, forget }: Steps) {
     proposal,
     former,
     isGone,
+    /** Whether the last answer was lost: it may have been queued all the same. */
+    isUnsure: refused !== null && (refused.isUnreachable || refused.status >= 500),
     proposing,
     submitting,
     begin: () => ask(null),
@@ -66,6 +68,19 @@ export function useProposing({ propose, forget }: Steps) {
       proposing.reset();
     },
   };
+}
+
+/** The job that the proposal became, also where it became one already and only the answer was lost. */
+async function submitted({ id, job }: Proposal): Promise<Job> {
+  try {
+    const accepted = await answer(api.POST("/api/proposals/{proposal}/submit", { params: { path: { proposal: id } } }));
+    return accepted.job;
+  } catch (error) {
+    if (asProblem(error).status !== 404) throw error;
+    return await answer(api.GET("/api/jobs/{job}", { params: { path: { job }, query: { exact: true } } })).catch(() => {
+      throw error;
+    });
+  }
 }
 
 function withdraw(proposal: string): void {
