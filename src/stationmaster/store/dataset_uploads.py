@@ -81,6 +81,12 @@ class DatasetUploads:
         with self._database.write() as connection:
             self._add(connection, upload_id, -count)
 
+    def recount(self, upload_id: str, count: int) -> None:
+        """What is charged for an upload is this many bytes, whatever was counted before."""
+        with self._database.write() as connection:
+            row = dataset_uploads.update().where(dataset_uploads.c.id == upload_id)
+            connection.execute(row.where(dataset_uploads.c.charged_bytes != count).values(charged_bytes=count))
+
     def remove(self, upload_id: str) -> None:
         with self._database.write() as connection:
             connection.execute(dataset_uploads.delete().where(dataset_uploads.c.id == upload_id))

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stationmaster.control.periodic.dataset_cleanup import remove_unused_uploads
+from stationmaster.control.periodic.dataset_cleanup import recount_uploads, remove_unused_uploads
 from stationmaster.datasets.uploads.folder import UNUSED_SECONDS
 from stationmaster.model import Outcome, Role
 from stationmaster.station.http.connection import Connection
@@ -237,6 +237,19 @@ def test_an_upload_that_was_not_used_for_days_is_removed_and_one_that_is_used_st
     gone = remove_unused_uploads(world.settings.home, world.store)
     assert [path.name for path in gone] == [old]
     assert [ann.get(f"/api/datasets/{upload}").status_code for upload in (old, used)] == [404, 200]
+
+
+def test_what_a_killed_server_counted_too_much_is_counted_again(world: HttpWorld, ann: httpx.Client) -> None:
+    upload = start(ann)
+    ann.put(f"/api/datasets/{upload}/files/a.txt", content=b"a cat")
+    ann.put(f"/api/datasets/{upload}/files/b.png", content=b"x" * 10, headers=piece(0, b"x" * 10, 20_000))
+    uploads = world.store.dataset_uploads
+    before = uploads.find(upload)
+    uploads.charge(upload, 5_000, most=MIB, most_of_owner=1 << 40)  # killed before it made the file
+    recount_uploads(world.settings.home, world.store)
+    assert before is not None
+    assert uploads.find(upload) == before
+    assert before.charged_bytes == (16 << 10) + 20_000, "a small file counts as a block, one on its way as a whole"
 
 
 def test_a_folder_goes_to_the_server_in_pieces_and_only_once(world: HttpWorld, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from stationmaster.control.flow.world import World
 from stationmaster.datasets.stale_archives import remove_archive, remove_unused
 from stationmaster.datasets.uploads.folder import UNUSED_SECONDS, folders_in
+from stationmaster.errors import NotFound
 from stationmaster.event_log import get_logger
 from stationmaster.model import DatasetRef, Job, State
 from stationmaster.store.store import Store
@@ -26,6 +28,7 @@ async def clean_up_datasets(world: World) -> None:
             remove_leftovers, world.home, world.store, unused_seconds=world.policy.transfer.cache_age
         )
         gone += await asyncio.to_thread(remove_unused_uploads, world.home, world.store)
+        await asyncio.to_thread(recount_uploads, world.home, world.store)
     except OSError as problem:
         log.warning("datasets.not_removed", problem=str(problem))
         return
@@ -62,6 +65,13 @@ def remove_unused_uploads(home: Path, store: Store) -> list[Path]:
         for folder in folders_in(uploads)
         if folder.remove(unused_seconds=UNUSED_SECONDS, forget=partial(store.dataset_uploads.remove, folder.id))
     ]
+
+
+def recount_uploads(home: Path, store: Store) -> None:
+    """Charge users for the files that are there: a server that was killed may have counted one that is not."""
+    for folder in folders_in(home / "uploads"):
+        with contextlib.suppress(NotFound):  # removed meanwhile
+            folder.recount(partial(store.dataset_uploads.recount, folder.id))
 
 
 def forget_dataset(dataset: DatasetRef, home: Path, store: Store) -> None:

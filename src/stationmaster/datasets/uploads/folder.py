@@ -149,6 +149,12 @@ class UploadFolder:
                 (self.files / path).unlink()
         return sum(charged(file.size) for file in found if file is not None)
 
+    def recount(self, charge: Charge) -> None:
+        """Call `charge` with the bytes that all its files count as, while none of them can change. Raises NotFound."""
+        with self.locked():
+            finished = [file.size for file in files_of(scan(self.files))]
+            charge(sum(charged(size) for size in (*finished, *(file.size for file in self._arriving()))))
+
     def remove(self, *, unused_seconds: float = 0.0, forget: Callable[[], None] | None = None) -> bool:
         """Remove the folder, unless it was used within that time; False if it stays or is gone already.
 
