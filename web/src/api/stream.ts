@@ -1,8 +1,10 @@
-/** A live stream of the API. It reconnects after errors, and closes while the page is hidden: a browser has six connections. */
+/**
+ * A live stream of the API. It reconnects after errors. A browser has six connections for all windows of the page, and a
+ * stream holds one: so each window has one stream, and none while it is hidden.
+ */
 import { connection } from "~/api/connection";
-import { problemOf } from "~/api/problem";
 
-const HIDDEN_MS = 20_000;
+const HIDDEN_MS = 5_000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 
@@ -11,19 +13,17 @@ export interface StreamListener<T> {
   /** The stream answers; called again after every reconnection. */
   onOpen?(): void;
   onLost?(): void;
-  /** The server said that nothing more will come. */
-  onEnd?(): void;
 }
 
-/** Opens the stream at `path`; `after` is where to begin. Returns what closes it. */
-export function openStream<T>(path: string, listener: StreamListener<T>, after: number | null = null): () => void {
+/** Opens the stream at `path`. Returns what closes it. */
+export function openStream<T>(path: string, listener: StreamListener<T>): () => void {
   let source: EventSource | null = null;
-  let last: string | null = after === null ? null : String(after);
+  let last: string | null = null;
   let wait = FIRST_WAIT_MS;
   let timer: number | undefined;
-  let isClosed = false;
 
   function open(): void {
+    if (document.hidden) return; // it opens when the page is shown
     if (connection.get().isSignedOut) {
       // Refusals count as failed sign-ins, and too many of them would block signing in again.
       timer = window.setTimeout(open, FIRST_WAIT_MS);
@@ -41,10 +41,6 @@ export function openStream<T>(path: string, listener: StreamListener<T>, after: 
       if (message.lastEventId) last = message.lastEventId;
       listener.onItem(JSON.parse(message.data) as T);
     };
-    source.addEventListener("end", () => {
-      close();
-      listener.onEnd?.();
-    });
     source.onerror = () => {
       listener.onLost?.();
       pause();
@@ -62,11 +58,10 @@ export function openStream<T>(path: string, listener: StreamListener<T>, after: 
   function onVisibility(): void {
     window.clearTimeout(timer);
     if (document.hidden) timer = window.setTimeout(pause, HIDDEN_MS);
-    else if (source === null && !isClosed) open();
+    else if (source === null) open();
   }
 
   function close(): void {
-    isClosed = true;
     pause();
     document.removeEventListener("visibilitychange", onVisibility);
   }
@@ -74,18 +69,4 @@ export function openStream<T>(path: string, listener: StreamListener<T>, after: 
   document.addEventListener("visibilitychange", onVisibility);
   open();
   return close;
-}
-
-export interface Page<T> {
-  readonly items: T[];
-  /** Where the next page begins; none after the last. */
-  readonly next?: number | string | null;
-}
-
-/** All items that a page of the API has, with the number from which a stream goes on. */
-export async function readPage<T>(path: string): Promise<Page<T>> {
-  const response = await fetch(path, { headers: { Accept: "application/json" } });
-  const body: unknown = await response.json();
-  if (!response.ok) throw problemOf(response.status, body);
-  return body as Page<T>;
 }

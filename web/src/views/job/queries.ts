@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { answer, api } from "~/api/client";
 import type { JobEvent, Reading } from "~/api/documents";
-import { type Page, readPage } from "~/api/stream";
+import { type Page, readPage } from "~/api/pages";
 import type { Range } from "~/charts/series";
 import type { JobAxis } from "./search";
 

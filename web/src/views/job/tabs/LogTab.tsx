@@ -15,6 +15,10 @@ import { useLogSearch } from "./log/useLogSearch";
 export function LogTab({ job }: { readonly job: Job }) {
   const feed = useMemo(() => feedOf(job.id), [job.id]);
   const version = useSyncExternalStore(feed.subscribe, () => feed.version);
+  const isOver = job.state === "ENDED";
+  useEffect(() => {
+    feed.isJobOver = isOver;
+  }, [feed, isOver]);
   useEffect(() => feed.start(), [feed]);
 
   if (feed.book.length === 0) return <NothingYet job={job} feed={feed} />;

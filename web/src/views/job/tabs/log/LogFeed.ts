@@ -1,9 +1,9 @@
 /** Fetches a job's log: first what there is, page by page, then what comes. It goes on where it was left. */
 import type { LogPiece } from "~/api/documents";
+import { followPages, readPage } from "~/api/pages";
 import { asProblem, type Problem } from "~/api/problem";
-import { openStream, readPage } from "~/api/stream";
 import { LogBook } from "./LogBook";
-import { logPage, logPath } from "./logPath";
+import { logPage } from "./logPath";
 
 const GATHER_MS = 150;
 
@@ -15,9 +15,11 @@ export class LogFeed {
   problem: Problem | null = null;
   /** Changes whenever something else must be shown. */
   version = 0;
+  /** Whether the job has ended, so that its log does not grow. */
+  isJobOver = false;
   #last = 0;
   #timer: number | undefined;
-  #closeStream: (() => void) | null = null;
+  #unfollow: (() => void) | null = null;
   #run = 0;
   readonly #listeners = new Set<() => void>();
 
@@ -34,8 +36,8 @@ export class LogFeed {
     if (this.state !== "ended") void this.#read(run);
     return () => {
       this.#run += 1;
-      this.#closeStream?.();
-      this.#closeStream = null;
+      this.#unfollow?.();
+      this.#unfollow = null;
     };
   }
 
@@ -63,19 +65,21 @@ export class LogFeed {
   }
 
   #follow(): void {
-    const listener = {
+    this.#unfollow = followPages<LogPiece>({
+      pathOf: (after) => logPage(this.job, after),
+      after: this.#last,
+      isOver: () => this.isJobOver,
       onOpen: () => this.#change("live"),
       onLost: () => this.#change("lost"),
-      onItem: (piece: LogPiece) => {
-        this.#take(piece);
+      onItems: (pieces) => {
+        for (const piece of pieces) this.#take(piece);
         this.#soon();
       },
       onEnd: () => {
         this.book.end();
         this.#change("ended");
       },
-    };
-    this.#closeStream = openStream<LogPiece>(logPath(this.job), listener, this.#last);
+    });
   }
 
   #take(piece: LogPiece): void {

@@ -1,5 +1,5 @@
 import type { Job, LogPiece } from "~/api/documents";
-import { readPage } from "~/api/stream";
+import { readPage } from "~/api/pages";
 import { bytes } from "~/text/format";
 import { logPage } from "./logPath";
 
