@@ -172,6 +172,15 @@ describe("what to know", () => {
     expect(facts({ cost_usd: 9 }).cost?.text).toContain("it will be stopped early, at $10.00");
   });
 
+  test("of one that stands still promise nothing that its last readings did", () => {
+    const stalled = job({ alerts: [{ kind: "stall", message: "no step" }] });
+    const found = factsOf(stalled, [], readings(...new Array(8).fill(1)), NOON);
+    expect(found.map(({ key, text }) => [key, text])).toEqual([
+      ["learning", "Loss 0.5, 50 % below its first value."],
+      ["cost", "Quoted $2.00 to $4.00; it is stopped at $10.00."],
+    ]);
+  });
+
   test("a loss that is not a number comes first", () => {
     const spoilt = job({ progress: { step: 9, loss: "NaN", first_loss: 1 } });
     expect(factsOf(spoilt, [], [], NOON)[0]).toMatchObject({

@@ -78,7 +78,8 @@ function memoryOfRow(row: OverviewRow): ReactNode {
 
 export function etaOf(row: OverviewRow): ReactNode {
   if (row.ended_at) return <When at={row.ended_at} />;
-  return duration(finite(row.eta_seconds));
+  // A training that stands still is not ready when its last readings promised.
+  return duration(row.needs?.kind === "stall" ? null : finite(row.eta_seconds));
 }
 
 /** What it cost so far, against what was quoted. */

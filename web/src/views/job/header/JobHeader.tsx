@@ -41,7 +41,7 @@ export function JobHeader({ job, events }: Props) {
         </span>
         <Actions job={job} />
       </div>
-      <Figures job={job} isGoing={isGoing} />
+      <Figures job={job} isGoing={isGoing} isStalled={isGoing && job.alerts.some(({ kind }) => kind === "stall")} />
       <Stages job={job} events={events} />
       <MachineLine job={job} events={events} />
       <Outcome job={job} events={events} />
@@ -49,10 +49,16 @@ export function JobHeader({ job, events }: Props) {
   );
 }
 
-function Figures({ job, isGoing }: { readonly job: Job; readonly isGoing: boolean }) {
+interface FiguresProps {
+  readonly job: Job;
+  readonly isGoing: boolean;
+  readonly isStalled: boolean;
+}
+
+function Figures({ job, isGoing, isStalled }: FiguresProps) {
   const now = useNow();
   const { step, total_steps: total, percent: done } = job.progress;
-  const eta = isGoing && job.state === "EXECUTING" ? finite(job.progress.eta_seconds) : null;
+  const eta = isGoing && !isStalled && job.state === "EXECUTING" ? finite(job.progress.eta_seconds) : null;
   const ready = eta === null ? null : now + eta * 1000;
   const { low, high, expected } = job.quote.cost_usd;
   return (

@@ -56,8 +56,10 @@ function going(job: Job, events: readonly JobEvent[], readings: readonly Reading
     ];
   }
   if (job.state !== "EXECUTING") return [];
+  // What its last readings promised does not hold while it stands still; the banner says what does.
   const isStalled = job.alerts.some(({ kind }) => kind === "stall");
-  return [...(isStalled ? [] : training(job, readings)), ...learning(job), ...forecast(job, now)];
+  if (isStalled) return [...learning(job), quoted(job)];
+  return [...training(job, readings), ...learning(job), ...forecast(job, now)];
 }
 
 function training(job: Job, readings: readonly Reading[]): Fact[] {
@@ -97,11 +99,7 @@ function forecast(job: Job, now: number): Fact[] {
   const eta = finite(job.progress.eta_seconds);
   const perHour = job.costs.reduce((sum, line) => sum + (line.ended_at === null ? line.rate_per_hour_micros : 0), 0);
   const limit = job.limits.max_spend_usd;
-  if (eta === null || job.state !== "EXECUTING") {
-    const { low, high } = job.quote.cost_usd;
-    const text = `Quoted ${dollars(low)} to ${dollars(high)}; it is stopped at ${dollars(limit)}.`;
-    return [{ key: "cost", tone: "waiting", text }];
-  }
+  if (eta === null || job.state !== "EXECUTING") return [quoted(job)];
   const total = job.cost_usd + (perHour / MICROS) * (eta / 3600);
   const ready: Fact = {
     key: "ready",
@@ -116,6 +114,12 @@ function forecast(job: Job, now: number): Fact[] {
   const isDear = total > high;
   const text = `At this pace it will cost ${dollars(total)}${isDear ? `, above the quote of at most ${dollars(high)}` : ", within its quote"}.`;
   return [ready, { key: "cost", tone: isDear ? "attention" : "good", text }];
+}
+
+function quoted({ quote, limits }: Job): Fact {
+  const { low, high } = quote.cost_usd;
+  const text = `Quoted ${dollars(low)} to ${dollars(high)}; it is stopped at ${dollars(limits.max_spend_usd)}.`;
+  return { key: "cost", tone: "waiting", text };
 }
 
 function ended(job: Job, events: readonly JobEvent[]): Fact[] {
