@@ -22,6 +22,10 @@ _PATIENCE_MS = 120_000  # for what a training has to do first
 _PRICED = re.compile(r"^Train for about \$[\d.]+ \(at most \$[\d.]+\)$")
 _DIVERGED = {"optimizer": "sgd", "learning_rate": 16, "steps": 40, "seconds_per_step": 0.05, "save_every": 20}
 _STALLED = {"steps": 4000, "seconds_per_step": 0.1, "save_every": 20, "fault": "stall", "fault_at": 40}
+_HIDDEN = """
+    Object.defineProperty(Document.prototype, "hidden", { get: () => true });
+    Object.defineProperty(Document.prototype, "visibilityState", { get: () => "hidden" });
+"""
 # A stall is seen within seconds here; by default it takes minutes.
 _WATCHED = {
     "grace_period": "20m",
@@ -114,6 +118,23 @@ def machines_of(station: ServedStation, job_id: str) -> list[str]:
     return [machine["label"] for machine in station.service.alive() if f"-{job_id}-" in machine["label"]]
 
 
+def several_windows_go_on(person: Visitor, path: str) -> None:
+    """One beside the first, and a tab in the background, whose title says how far the training is."""
+    beside, behind = (Visitor(person.context, person.url) for _ in range(2))
+    behind.page.add_init_script(_HIDDEN)
+    for window in (beside, behind):
+        window.open(path)
+    expect(behind.page).to_have_title(re.compile(r"^\d+ % · "))
+    title = behind.page.title()
+    for page in (beside.page, person.page):
+        grown(step_drawn, page, over=step_drawn(page))
+        grown(step_logged, page, over=step_logged(page))
+    expect(behind.page).not_to_have_title(title)
+    for window in (beside, behind):
+        window.page.close()
+        assert window.complaints == []
+
+
 def test_from_a_dropped_folder_to_the_model_though_the_server_is_killed_meanwhile(
     station: ServedStation, pictures: Path, person: Visitor
 ) -> None:
@@ -188,6 +209,7 @@ def test_recommended_settings_become_a_new_training_which_is_stopped_and_keeps_i
     expect(page.get_by_text("with 1 recommendation applied")).to_be_visible()
     grown(step_shown, page, over=20)
     assert machines_of(station, job["id"]) != []
+    several_windows_go_on(person, page.url.removeprefix(person.url))
 
     page.get_by_role("button", name="Stop and keep…").click()
     dialog = page.get_by_role("dialog", name="Stop wild?")
@@ -210,6 +232,8 @@ def test_a_stall_is_told_with_its_numbers_and_is_stopped_at_once(station: Served
     expect(banner).to_contain_text(re.compile(r"It is stopped in 1\d min"))
     expect(banner).to_contain_text("The checkpoint of step 20 is kept.")
     expect(banner.get_by_role("definition").filter(has_text="39")).to_be_visible()
+    expect(page.get_by_text("Ready", exact=True).locator("+ dd")).to_have_text("–")
+    expect(page.get_by_text("The training is over in about")).to_have_count(0)
     assert person.accessibility_problems() == []
     person.open("/")
     expect(page.get_by_role("button", name="Stop now: stuck")).to_be_visible()
