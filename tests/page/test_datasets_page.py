@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from stationmaster.station.dataset_uploads import NewUpload
 from tests.support.browser.looks import problems_in_every_look
@@ -69,6 +69,26 @@ def test_an_upload_that_stopped_goes_on_with_the_same_files(bob: Visitor, world:
     expect(section.get_by_text("✓ Complete")).to_be_visible()
     expect(section.get_by_text("✓ Ready")).to_be_visible()
     assert world.local.dataset_uploads.find(upload).is_complete
+
+
+def test_an_upload_is_paused_and_continued(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
+    page = bob.page
+    folder = good_set(tmp_path / "paused", images=4)
+    held: list[Route] = []
+    page.route("**/api/datasets/*/files/**", lambda route: held.append(route))
+    bob.open("/new?recipe=tiny-lora@1")
+    page.get_by_label("Folder of the dataset").set_input_files(folder)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Paused. What has arrived stays.")).to_be_visible()
+    for route in held:
+        route.continue_()
+    expect(page.get_by_text(f"{len(held)} of 8 files")).to_be_visible()
+    expect(page.get_by_text("The dataset is still arriving.")).to_be_visible()
+    page.unroute("**/api/datasets/*/files/**")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("Everything has arrived.")).to_be_visible()
+    (upload,) = [one for one in world.local.dataset_uploads.listed("bob") if one.name == "paused"]
+    assert (upload.is_complete, upload.files) == (True, 8)
 
 
 def test_deleting_asks_first(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
