@@ -164,7 +164,6 @@ def test_from_a_dropped_folder_to_the_model_though_the_server_is_killed_meanwhil
     logged = grown(step_logged, page, over=0)
     assert grown(step_drawn, page, over=drawn) > drawn
     assert grown(step_logged, page, over=logged) > logged
-    assert person.accessibility_problems() == []
     assert person.complaints == []
 
     station.end(signal.SIGKILL)
@@ -209,6 +208,7 @@ def test_recommended_settings_become_a_new_training_which_is_stopped_and_keeps_i
     expect(page.get_by_text("with 1 recommendation applied")).to_be_visible()
     grown(step_shown, page, over=20)
     assert machines_of(station, job["id"]) != []
+    assert person.accessibility_problems() == []
     several_windows_go_on(person, page.url.removeprefix(person.url))
 
     page.get_by_role("button", name="Stop and keep…").click()
@@ -237,6 +237,7 @@ def test_a_stall_is_told_with_its_numbers_and_is_stopped_at_once(station: Served
     assert person.accessibility_problems() == []
     person.open("/")
     expect(page.get_by_role("button", name="Stop now: stuck")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="Stalled: ")).to_contain_text(re.compile(r"resumes\)\. .* ago"))
     person.open("/jobs/stuck")
     banner.get_by_role("button", name="Stop now…").click()
     page.get_by_role("dialog", name="Stop stuck?").get_by_role("button", name="Stop and keep the model").click()

@@ -18,6 +18,7 @@ class Needs:
 
     kind: str  # of its alert; or unreachable, parked, waiting_for_offer
     sentence: str
+    since: float | None = None  # when the sentence was true; None: it is true now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,7 @@ def test_a_sentence_says_why_a_job_needs_a_person(people: LocalWorld) -> None:
     assert set(needs) == {"stuck", "seeks"}
     assert needs["stuck"].kind == "stall"
     assert needs["stuck"].sentence.startswith("Stalled: no step for 12 min, usually 2 s (will be stopped in 3 min")
+    assert needs["stuck"].since is not None, "three minutes from when?"
     assert needs["seeks"].kind == "waiting_for_offer"
     assert "RTX 4090 under $0.40/h" in needs["seeks"].sentence
 

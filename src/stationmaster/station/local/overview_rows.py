@@ -115,11 +115,16 @@ def _needs(job: Job, its: Belongings, *, now: float) -> Needs | None:
     if is_parked(job):
         parked = next((alert for alert in alerts if alert.kind == "parked"), None)
         assert job.ending.parked is not None, "the job's machine is parked"
-        return Needs(kind="parked", sentence=_line(job.ending.parked.why if parked is None else parked.message))
+        return Needs(
+            kind="parked",
+            sentence=_line(job.ending.parked.why if parked is None else parked.message),
+            since=job.ending.parked.at if parked is None else parked.at,
+        )
     if job.state is State.PROVISIONING and its.waiting and its.waiting[-1].at >= job.state_since:
-        return Needs(kind="waiting_for_offer", sentence=sentence(its.waiting[-1].kind, its.waiting[-1].payload))
+        last = its.waiting[-1]
+        return Needs(kind="waiting_for_offer", sentence=sentence(last.kind, last.payload), since=last.at)
     if alerts:
-        return Needs(kind=alerts[0].kind, sentence=_line(alerts[0].message))
+        return Needs(kind=alerts[0].kind, sentence=_line(alerts[0].message), since=alerts[0].at)
     if job.outcome is None and job.unreachable_since is not None:
         minutes = max(0, round((now - job.unreachable_since) / 60))
         return Needs(

@@ -18,6 +18,15 @@ class NeedsDocument(Document):
     kind: str = Field(examples=["stall"])
     """That of its alert; or `parked`, `waiting_for_offer`, `unreachable`, `no_worker`."""
     sentence: str
+    since: Instant | None = None
+    """When the sentence was written; null: it is about now."""
+
+    @classmethod
+    def of(cls, needs: Needs) -> Self:
+        return cls(kind=needs.kind, sentence=needs.sentence, since=needs.since)
+
+    def value(self) -> Needs:
+        return Needs(kind=self.kind, sentence=self.sentence, since=self.since)
 
 
 class OverviewRowDocument(Document):
@@ -95,7 +104,7 @@ class OverviewRowDocument(Document):
             max_spend_usd=row.max_spend,
             health=row.health,
             explanation=row.explanation,
-            needs=None if row.needs is None else NeedsDocument(kind=row.needs.kind, sentence=row.needs.sentence),
+            needs=None if row.needs is None else NeedsDocument.of(row.needs),
         )
 
     def value(self) -> OverviewRow:
@@ -131,7 +140,7 @@ class OverviewRowDocument(Document):
             max_spend=self.max_spend_usd,
             health=self.health,
             explanation=self.explanation,
-            needs=None if self.needs is None else Needs(kind=self.needs.kind, sentence=self.needs.sentence),
+            needs=None if self.needs is None else self.needs.value(),
         )
 
 

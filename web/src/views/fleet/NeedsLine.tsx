@@ -5,6 +5,7 @@ import type { OverviewRow } from "~/api/documents";
 import { Button } from "~/design/Button";
 import { Confirm } from "~/design/Dialog";
 import { useSay } from "~/design/Toasts";
+import { When } from "~/design/When";
 import { dollars } from "~/text/format";
 import styles from "./Fleet.module.css";
 
@@ -71,6 +72,12 @@ export function NeedsLine({ row, mayTrain }: { readonly row: OverviewRow; readon
       <span className={styles.sentence}>
         <span aria-hidden>▲ </span>
         {row.needs.sentence}
+        {row.needs.since ? (
+          <span className="quiet">
+            {" "}
+            <When at={row.needs.since} />
+          </span>
+        ) : null}
       </span>
       {acts.map((act) => (
         <Button

@@ -148,8 +148,9 @@ def stall_news(
 def _stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) -> Alert:
     minutes = round(monitoring.grace_period / 60)
     terminates = monitoring.stall_detection.terminate
+    reason = event.analysis.reason.rstrip(".")
     ends = f"will be stopped in {minutes} min unless progress resumes" if terminates else "keeps running"
-    return Alert(kind=_STALL_ALERT, job_id=job.id, message=f"stalled: {event.analysis.reason} ({ends})")
+    return Alert(kind=_STALL_ALERT, job_id=job.id, message=f"stalled: {reason} ({ends})")
 
 
 def health_news(job: Job, report: HealthReport | None) -> News:
