@@ -83,7 +83,7 @@ def test_an_upload_is_paused_and_continued(bob: Visitor, world: PeopledWorld, tm
     for route in held:
         route.continue_()
     expect(page.get_by_text(f"{len(held)} of 8 files")).to_be_visible()
-    expect(page.get_by_text("The dataset is still arriving.")).to_be_visible()
+    expect(page.get_by_text("The dataset is still being uploaded.")).to_be_visible()
     page.unroute("**/api/datasets/*/files/**")
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("Everything has arrived.")).to_be_visible()

@@ -124,7 +124,7 @@ def several_windows_go_on(person: Visitor, path: str) -> None:
     behind.page.add_init_script(_HIDDEN)
     for window in (beside, behind):
         window.open(path)
-    expect(behind.page).to_have_title(re.compile(r"^\d+ % · "))
+    expect(behind.page).to_have_title(re.compile(r"^\d+\s% · "))
     title = behind.page.title()
     for page in (beside.page, person.page):
         grown(step_drawn, page, over=step_drawn(page))
@@ -159,7 +159,7 @@ def test_from_a_dropped_folder_to_the_model_though_the_server_is_killed_meanwhil
     job_id = page.url.rpartition("/")[2]
 
     expect(page.get_by_role("heading", level=1, name="cats")).to_be_visible()
-    expect(page).to_have_title(re.compile(r"^\d+ % · cats · "), timeout=_PATIENCE_MS)
+    expect(page).to_have_title(re.compile(r"^\d+\s% · cats · "), timeout=_PATIENCE_MS)
     drawn = grown(step_drawn, page, over=0)
     logged = grown(step_logged, page, over=0)
     assert grown(step_drawn, page, over=drawn) > drawn

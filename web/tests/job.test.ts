@@ -176,7 +176,7 @@ describe("what to know", () => {
     const stalled = job({ alerts: [{ kind: "stall", message: "no step" }] });
     const found = factsOf(stalled, [], readings(...new Array(8).fill(1)), NOON);
     expect(found.map(({ key, text }) => [key, text])).toEqual([
-      ["learning", "Loss 0.5, 50 % below its first value."],
+      ["learning", "Loss 0.5, 50\u00a0% below its first value."],
       ["cost", "Quoted $2.00 to $4.00; it is stopped at $10.00."],
     ]);
   });
