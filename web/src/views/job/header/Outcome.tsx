@@ -108,20 +108,25 @@ function Note(props: { readonly tone: "bad" | "attention"; readonly title: strin
 /** What it repeats, and what was changed after the analysis of that. */
 function Lineage({ job }: { readonly job: Job }) {
   if (!job.retry_of) return null;
-  const before = (
-    <>
-      Repeats{" "}
-      <Link to="/jobs/$job" params={{ job: job.retry_of }}>
-        {job.retry_of}
-      </Link>
-    </>
-  );
-  if (job.applied.length === 0) return <p className={styles.lineage}>{before}.</p>;
+  const isChanged = job.applied.length > 0;
   return (
-    <details className={styles.lineage}>
-      <summary>
-        {before} with {counted(job.applied.length, "recommendation")} applied
-      </summary>
+    <div className={styles.lineage}>
+      <p>
+        Repeats{" "}
+        <Link to="/jobs/$job" params={{ job: job.retry_of }}>
+          {job.retry_of}
+        </Link>
+        {isChanged ? "" : "."}
+      </p>
+      {isChanged ? <Applied job={job} /> : null}
+    </div>
+  );
+}
+
+function Applied({ job }: { readonly job: Job }) {
+  return (
+    <details>
+      <summary>with {counted(job.applied.length, "recommendation")} applied</summary>
       <ul>
         {job.applied.map((one) => (
           <li key={one.number}>
