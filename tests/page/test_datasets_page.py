@@ -59,6 +59,11 @@ def test_an_upload_shows_its_pictures_captions_and_report(bob: Visitor, world: P
 
 def test_an_upload_that_stopped_goes_on_with_the_same_files(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
     upload = stored(world, "stopped", tmp_path / "stopped", whole=False)
+    caption = min((tmp_path / "stopped").glob("*.txt"))
+    size = caption.stat().st_size
+    with closing(world.local.dataset_uploads.write(upload, caption.name, size=size, restart=True)) as writer:
+        writer.append(b"x" * size)
+        writer.finish()
     page = bob.page
     bob.open(f"/datasets?upload={upload}")
     section = page.get_by_role("region", name="stopped")
@@ -69,6 +74,8 @@ def test_an_upload_that_stopped_goes_on_with_the_same_files(bob: Visitor, world:
     expect(section.get_by_text("✓ Complete")).to_be_visible()
     expect(section.get_by_text("✓ Ready")).to_be_visible()
     assert world.local.dataset_uploads.find(upload).is_complete
+    arrived = world.settings.home / "uploads" / upload / "files" / caption.name
+    assert arrived.read_bytes() == caption.read_bytes(), "a caption that was corrected meanwhile"
 
 
 def test_an_upload_is_paused_and_continued(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import type { LocalFile } from "./dropped";
 
 const PIECE_BYTES = 4 << 20;
 const MOST_HASHED_BYTES = 64 << 20;
+/** A file up to this size is sent again: a corrected caption may be as long as it was. */
+const SENT_AGAIN_BYTES = 64 << 10;
 
 export interface Sending {
   readonly upload: string;
@@ -24,11 +26,11 @@ export class Paused extends Error {}
 export async function send(sending: Sending): Promise<readonly DatasetProblem[]> {
   const { local, there, onProgress } = sending;
   const isSame = there !== null && there.size === local.file.size;
-  if (isSame && there.complete) {
+  if (isSame && there.complete && there.size > SENT_AGAIN_BYTES) {
     onProgress(there.size);
     return [];
   }
-  const offset = isSame ? there.received : 0;
+  const offset = isSame && !there.complete ? there.received : 0;
   try {
     return await sendFrom(sending, offset);
   } catch (error) {
