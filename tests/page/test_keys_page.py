@@ -34,7 +34,7 @@ def test_the_search_finds_trainings_models_recipes_settings_and_actions(visitor:
         field.fill(typed)
         expect(options.filter(has_text=expected).first).to_be_visible()
     field.fill("no such thing")
-    expect(page.get_by_text("Nothing is called")).to_be_visible()
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
     assert visitor.accessibility_problems() == []
     field.fill("anns cats")
     expect(options.first).to_have_attribute("aria-selected", "true")

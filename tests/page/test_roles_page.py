@@ -61,7 +61,7 @@ def test_the_training_of_somebody_else_is_not_found(visits: Visits) -> None:
                 expect(visitor.page.get_by_text("anns cats")).to_have_count(0)
                 visitor.page.keyboard.press("Control+k")
                 visitor.page.get_by_role("combobox", name="Search").fill("annsjob")
-                expect(visitor.page.get_by_text("Nothing is called")).to_be_visible()
+                expect(visitor.page.get_by_text("Nothing matches")).to_be_visible()
             visitor.complaints.clear()  # the browser itself reports what was not found
 
 
