@@ -40,25 +40,31 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[ServedStation]:
-    """With two trainings that were begun before and go on meanwhile: one stalls, one learns too fast."""
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedStation]:
+    """Where nothing was trained yet."""
     with served_station(tmp_path_factory.mktemp("journeys")) as opened:
-        begin(opened, pictures, "stuck", _STALLED, monitoring=_WATCHED)
-        opened.service.until(opened.service.alive, "its machine: the next one must not be promised the same")
-        begin(opened, pictures, "wild", _DIVERGED)
         yield opened
 
 
 @pytest.fixture(scope="module")
-def chrome(station: ServedStation) -> Iterator[Browser]:
+def station(home: ServedStation, pictures: Path) -> ServedStation:
+    """With two trainings that were begun before and go on meanwhile: one stalls, one learns too fast."""
+    begin(home, pictures, "stuck", _STALLED, monitoring=_WATCHED)
+    home.service.until(home.service.alive, "its machine: the next one must not be promised the same")
+    begin(home, pictures, "wild", _DIVERGED)
+    return home
+
+
+@pytest.fixture(scope="module")
+def chrome(home: ServedStation) -> Iterator[Browser]:
     with chromium() as opened:
         yield opened
 
 
 @pytest.fixture
-def person(chrome: Browser, station: ServedStation) -> Iterator[Visitor]:
-    with visiting(chrome, station.url) as opened:
-        opened.sign_in(station.token)
+def person(chrome: Browser, home: ServedStation) -> Iterator[Visitor]:
+    with visiting(chrome, home.url) as opened:
+        opened.sign_in(home.token)
         yield opened
 
 
@@ -133,6 +139,14 @@ def several_windows_go_on(person: Visitor, path: str) -> None:
     for window in (beside, behind):
         window.page.close()
         assert window.complaints == []
+
+
+def test_a_fresh_home_offers_three_ways_to_begin(person: Visitor) -> None:
+    expect(person.page.get_by_role("heading", name="No training yet")).to_be_visible()
+    expect(person.page.get_by_text("stationmaster demo", exact=True)).to_be_visible()
+    for way in ("New training", "Recipes"):
+        expect(person.page.get_by_role("main").get_by_role("link", name=way).last).to_be_visible()
+    assert person.accessibility_problems() == []
 
 
 def test_from_a_dropped_folder_to_the_model_though_the_server_is_killed_meanwhile(
