@@ -36,15 +36,13 @@ def demo(
     context: typer.Context,
     steps: Annotated[int, typer.Option(min=1, help="Steps to train; 600 take about a minute.")] = 600,
     pace: Annotated[float, typer.Option(min=0, help="Minimum seconds per step; 0 for full speed.")] = 0.1,
-    web: Annotated[
-        bool, typer.Option("--web/--no-web", help="Show the training on the page too, until Ctrl-C.")
-    ] = True,
+    web: Annotated[bool, typer.Option("--web/--no-web", help="Show the training on the page too.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Train a tiny LoRA on a simulated Vast.ai on this computer.
 
-    Needs no account and no GPU. Shows the training live, from the rental to the model, and at the end its page in your
-    browser. The page is left out if the command does not run at a terminal.
+    Needs no account and no GPU. Shows the training live, from the rental to the model, here and on the page. At a
+    terminal, the page stays until Ctrl-C.
 
     Examples:
 
@@ -54,7 +52,7 @@ def demo(
     """
     options = options_of(context)
     as_json = as_json or options.as_json
-    has_page = web and not as_json and is_attended(options.environ)
+    has_page = web and not as_json and not options.environ.get("CI")
     with (
         local_station_of(context) as station,
         page_beside(context) if has_page else nullcontext() as page,
@@ -77,7 +75,7 @@ def demo(
             print_json(_result(view))
         elif view.job.outcome is not None:
             _conclude(view)
-            if page is not None:
+            if page is not None and is_attended():
                 show_until_interrupted(page, station, f"/jobs/{job.id}", options)
     raise typer.Exit(code)
 
@@ -197,4 +195,5 @@ def _conclude(view: JobView) -> None:
     typer.echo(f"  stationmaster logs {job.id}              what the trainer printed")
     typer.echo(f"  stationmaster analyze {job.id}           what to change in the next run")
     typer.echo(f"  stationmaster pull {job.id} ./model      the files, verified")
+    typer.echo("  stationmaster up --open                  all of it on the page")
     typer.echo("  stationmaster train --recipe tiny-lora@1 --dataset YOUR_IMAGES --watch")

@@ -17,7 +17,7 @@ export function timeMarks(rows: Rows | undefined, events: readonly JobEvent[] = 
   const found = events.filter(({ kind }) => kind === "anomaly");
   const anomalies = found.map((event) => ({
     x: Date.parse(event.at) / 1000,
-    kind: "problem" as const,
+    kind: event.reaction === "note" ? ("event" as const) : ("problem" as const),
     label: event.sentence ?? "anomaly",
   }));
   return [...recorded(rows), ...anomalies].sort((a, b) => a.x - b.x);
