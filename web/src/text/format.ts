@@ -66,6 +66,11 @@ export function figure(value: Measured): string {
   return String(Number(number.toPrecision(4)));
 }
 
+/** The same at an axis, where there is room for a few characters: `3e6`. */
+export function shortFigure(value: number): string {
+  return Math.abs(value) >= 100_000 ? value.toExponential(0).replace("e+", "e") : figure(value);
+}
+
 /** `76 %`, never broken before its sign. */
 export function percent(value: number | null | undefined): string {
   return value === null || value === undefined || !Number.isFinite(value) ? UNKNOWN : `${Math.round(value)}\u00a0%`;

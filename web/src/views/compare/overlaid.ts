@@ -1,7 +1,7 @@
 /** The series of several runs as overlaid charts. */
 import type { Series } from "~/api/documents";
 import type { Axis, ChartSeries } from "~/charts/series";
-import { figure, gigabytes, percent, stepsPerSecond } from "~/text/format";
+import { figure, gigabytes, percent, shortFigure, stepsPerSecond } from "~/text/format";
 import type { Run } from "./comparedJobs";
 
 export interface Metric {
@@ -20,15 +20,22 @@ export interface Metric {
 }
 
 export const METRICS: readonly Metric[] = [
-  { title: "Loss", names: ["loss"], format: figure, tick: short, isSmoothed: true, mayBeLog: true },
-  { title: "Learning rate", names: ["learning_rate"], format: figure, tick: short, mayBeLog: true },
-  { title: "Gradient norm", names: ["gradient_norm"], format: figure, tick: short, isSmoothed: true, mayBeLog: true },
+  { title: "Loss", names: ["loss"], format: figure, tick: shortFigure, isSmoothed: true, mayBeLog: true },
+  { title: "Learning rate", names: ["learning_rate"], format: figure, tick: shortFigure, mayBeLog: true },
+  {
+    title: "Gradient norm",
+    names: ["gradient_norm"],
+    format: figure,
+    tick: shortFigure,
+    isSmoothed: true,
+    mayBeLog: true,
+  },
   {
     title: "Speed",
     names: ["step_time_seconds"],
     value: (seconds) => (seconds > 0 ? 1 / seconds : null),
     format: stepsPerSecond,
-    tick: (value) => `${short(value)}/s`,
+    tick: (value) => `${shortFigure(value)}/s`,
     isSmoothed: true,
   },
   { title: "GPU memory", names: ["gpu0.memory_used_gb", "gpu_memory_used_gb"], format: gigabytes },
@@ -85,8 +92,4 @@ function line(metric: Metric, run: Run, found: Series, beganAt: number | null): 
     colour: run.slot,
     smooth: metric.isSmoothed === true,
   };
-}
-
-function short(value: number): string {
-  return Math.abs(value) >= 100_000 ? value.toExponential(0).replace("e+", "e") : figure(value);
 }

@@ -11,7 +11,6 @@ export function CostChart() {
   const { data } = useQuery(costsOverTimeQuery("day"));
   const parts = data?.parts ?? [];
   const most = Math.max(...parts.map((part) => part.amount_usd), 0);
-  if (data && most === 0) return null;
   const width = WIDTH / Math.max(1, parts.length);
   const words = data
     ? `Cost of the last ${parts.length} days: ${dollars(data.total_usd)} in all, at most ${dollars(most)} in a day`

@@ -7,7 +7,7 @@ import type { Range } from "~/charts/series";
 import { usualSpan } from "~/charts/smoothing";
 import { Empty, Loading } from "~/design/Empty";
 import { ProblemNote } from "~/design/ProblemNote";
-import { figure, stepsPerSecond } from "~/text/format";
+import { figure, shortFigure, stepsPerSecond } from "~/text/format";
 import { metricsQuery, seriesQuery, trainingEventsQuery } from "../queries";
 import { rangeChange, usePicture } from "../search";
 import { Controls } from "./Controls";
@@ -90,7 +90,7 @@ function Drawn({ job, events, readings, metrics, isLive }: Props & { metrics: Me
             title={title}
             series={series ?? []}
             format={format}
-            tick={shortly}
+            tick={shortFigure}
             height={140}
           />
         ))}
@@ -127,8 +127,4 @@ function NothingYet({ job, isLive }: { readonly job: Job; readonly isLive: boole
 /** As many as the widest chart has pixels, in few sizes, so that a resized window seldom asks again. */
 function columnsOfWindow(): number {
   return Math.min(2500, Math.max(500, Math.ceil(window.innerWidth / 500) * 500));
-}
-
-function shortly(value: number): string {
-  return figure(value);
 }
