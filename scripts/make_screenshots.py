@@ -40,7 +40,7 @@ _RUNNING, _FINISHED, _EARLIER, _FAILED = "hills-v3-4c1e", "hills-v2-91ab", "hill
 SHOTS = (
     Shot(name="fleet", path="/"),
     Shot(name="job", path=f"/jobs/{_RUNNING}", height=1100),
-    Shot(name="analysis", path=f"/jobs/{_FINISHED}?tab=analysis", height=1000),
+    Shot(name="analysis", path=f"/jobs/{_FINISHED}?tab=analysis#about", height=1000),
     Shot(name="new-training", path=f"/new?retry={_FAILED}&apply=all", height=1000),
     Shot(name="compare", path=f"/compare?jobs={_RUNNING}&jobs={_FINISHED}&jobs={_EARLIER}", height=1000),
 )

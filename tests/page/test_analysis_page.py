@@ -48,6 +48,16 @@ def test_the_panel_says_what_went_wrong_and_how_to_fix_it(visitor: Visitor, advi
     expect(cards.last).to_contain_text("Info")
 
 
+def test_a_link_leads_down_to_the_panel(visitor: Visitor, advised: str) -> None:
+    page = visitor.page
+    panel = page.get_by_role("button", name=APPLY)
+    visitor.open(f"/jobs/{advised}?tab=log")
+    page.get_by_role("link", name="See the analysis").click()
+    expect(panel).to_be_in_viewport()
+    page.reload()
+    expect(panel).to_be_in_viewport()
+
+
 def test_the_timeline_shows_memory_events_and_zones(visitor: Visitor, advised: str) -> None:
     opened(visitor, advised)
     section = visitor.page.get_by_role("region", name="Memory over time")

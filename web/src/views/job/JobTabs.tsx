@@ -3,7 +3,9 @@ import { lazy, Suspense } from "react";
 import type { Job } from "~/api/documents";
 import { Loading } from "~/design/Empty";
 import { type Tab, Tabs } from "~/design/Tabs";
-import { usePicture } from "./search";
+import styles from "./JobView.module.css";
+import { ABOUT, usePicture } from "./search";
+import { useLinkedPlace } from "./useLinkedPlace";
 
 const LogTab = lazy(() => import("./tabs/LogTab").then(({ LogTab: content }) => ({ default: content })));
 const EventsTab = lazy(() => import("./tabs/EventsTab").then(({ EventsTab: content }) => ({ default: content })));
@@ -37,5 +39,10 @@ export function JobTabs({ job }: { readonly job: Job }) {
     ...tabs[name],
     content: <Suspense fallback={<Loading what={name} height={320} />}>{tabs[name].content}</Suspense>,
   }));
-  return <Tabs tabs={shown} chosen={chosen} onChoose={(name) => change({ tab: name })} label="About the training" />;
+  const place = useLinkedPlace(ABOUT);
+  return (
+    <div id={ABOUT} ref={place} className={styles.about}>
+      <Tabs tabs={shown} chosen={chosen} onChoose={(name) => change({ tab: name })} label="About the training" />
+    </div>
+  );
 }

@@ -3,6 +3,9 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import type { Range } from "~/charts/series";
 
+/** Where the tabs are, behind the # of an address. */
+export const ABOUT = "about";
+
 /** Steps, or the time of day. */
 export type JobAxis = "step" | "time";
 

@@ -7,6 +7,7 @@ import tones from "~/design/Tone.module.css";
 import { useNow } from "~/design/When";
 import { healthLook } from "~/text/health";
 import type { Tone } from "~/text/states";
+import { ABOUT } from "../search";
 import { factsOf } from "./facts";
 import { StallBanner } from "./StallBanner";
 import { stallOf } from "./stall";
@@ -51,7 +52,11 @@ export function WhatToKnow({ job, events, readings }: Props) {
         {job.recommendation ? (
           <p className={styles.advice}>
             <span aria-hidden>→</span> {job.recommendation}{" "}
-            <Link to="." search={((old: Record<string, unknown>) => ({ ...old, tab: "analysis" })) as never}>
+            <Link
+              to="."
+              search={((old: Record<string, unknown>) => ({ ...old, tab: "analysis" })) as never}
+              hash={ABOUT}
+            >
               See the analysis
             </Link>
           </p>
