@@ -168,7 +168,7 @@ def _result(view: JobView) -> dict[str, Any]:
         "model": job.model.address,
         "steps": job.progress.step,
         "first_loss": job.progress.first_loss,
-        "last_loss": job.progress.finite_loss,
+        "last_loss": job.progress.loss,
         "cost_usd": view.cost / 1_000_000,
         "machines_left": sum(rental.gone_at is None for rental in view.rentals),
         "seconds": None if job.ended_at is None else round(job.ended_at - job.created_at, 1),

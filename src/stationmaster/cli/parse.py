@@ -83,7 +83,7 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
             _of(summary.step, summary.total_steps) + (" of the epoch" if summary.step_scope == Scope.EPOCH else ""),
         ),
         ("epoch", _of(summary.epoch, summary.total_epochs)),
-        ("loss", "not a number" if summary.loss_is_nan else _number(summary.loss)),
+        ("loss", _number(summary.loss)),
         ("learning rate", _number(summary.learning_rate)),
         ("steps per second", _number(summary.steps_per_second)),
         ("time left", _duration(summary.eta_seconds)),

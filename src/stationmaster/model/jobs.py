@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -95,7 +94,7 @@ class Progress:
     step: int | None = None
     total_steps: int | None = None
     epoch: float | None = None
-    loss: float | None = None  # nan where the training's is not a number
+    loss: float | None = None
     first_loss: float | None = None
     learning_rate: float | None = None
     steps_per_second: float | None = None
@@ -103,11 +102,6 @@ class Progress:
     phase: str | None = None
     active_step: str | None = None
     at: float | None = None
-
-    @property
-    def finite_loss(self) -> float | None:
-        """For JSON that others read, which has no nan."""
-        return self.loss if self.loss is not None and math.isfinite(self.loss) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

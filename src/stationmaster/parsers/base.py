@@ -105,7 +105,6 @@ class Summary:
     epoch: float | None
     total_epochs: int | None
     loss: float | None
-    loss_is_nan: bool  # or infinite; `loss` is then None, or the 0 that was printed in its place
     learning_rate: float | None
     steps_per_second: float | None
     eta_seconds: float | None
@@ -116,7 +115,6 @@ class Summary:
     def as_json(self) -> dict[str, object]:
         """The documented fields of `stationmaster parse --json`."""
         document: dict[str, object] = {field.name: getattr(self, field.name) for field in fields(self)}
-        del document["loss_is_nan"]  # an error of the kind `nan_loss` says so
         document["errors"] = [
             {"kind": error.kind.value, "message": error.message, "fatal": error.fatal} for error in self.errors
         ]

@@ -62,7 +62,6 @@ class Memory:
     epoch: float | None = None
     total_epochs: int | None = None
     loss: float | None = None
-    loss_is_nan: bool = False
     learning_rate: float | None = None
     rate: float | None = None
     eta_seconds: float | None = None
@@ -72,7 +71,6 @@ class Memory:
 
     # Context.
     header_total: int | None = None
-    zero_is_nan: bool = False  # since a nan was reported: some trainers then print a loss of exactly 0
     has_step_loss: bool = False
     has_whole_loss: bool = False  # of a step, not only of a part of the model
     step_epoch: float | None = None  # the epoch printed beside the last step
@@ -112,7 +110,6 @@ class Memory:
             epoch=self.epoch,
             total_epochs=self.total_epochs,
             loss=self.loss,
-            loss_is_nan=self.loss_is_nan,
             learning_rate=self.learning_rate,
             steps_per_second=self.rate,
             eta_seconds=self.eta_seconds,
@@ -151,7 +148,7 @@ class Memory:
             scope=Scope(self.scope or Scope.RUN) if parsed.step is not None else None,
             epoch=parsed.epoch,
             total_epochs=parsed.total_epochs,
-            loss=None if self.loss_is_nan or self.loss != loss else loss,
+            loss=loss if self.loss == loss else None,
             learning_rate=parsed.learning_rate,
             steps_per_second=parsed.rate,
             eta_seconds=parsed.eta_seconds,
@@ -247,9 +244,6 @@ class Memory:
             return
         if parsed.loss_is_part and self.has_whole_loss:
             return
-        zero_is_nan = self.zero_is_nan or parsed.broken_gradient
-        self.loss_is_nan = not math.isfinite(parsed.loss) or (zero_is_nan and parsed.loss == 0.0)
-        self.zero_is_nan = self.loss_is_nan
         self.loss = parsed.loss if math.isfinite(parsed.loss) else None
         self.has_step_loss = self.has_step_loss or not parsed.loss_is_epoch_mean
         self.has_whole_loss = self.has_whole_loss or not (parsed.loss_is_epoch_mean or parsed.loss_is_part)
@@ -278,7 +272,6 @@ class Memory:
             problems.append(Fault(kind=ErrorKind.NAN_LOSS, message=parsed.evidence, fatal=False))
         if parsed.fault:
             problems.append(parsed.fault)
-            self.zero_is_nan = self.zero_is_nan or parsed.fault.kind is ErrorKind.NAN_LOSS
         return [error for fault in problems if (error := self._take_fault(fault))]
 
     def _take_fault(self, fault: Fault) -> TrainingError | None:

@@ -13,6 +13,7 @@ from stationmaster.model import Desired, MachineWish, State
 from stationmaster.money import from_dollars
 from stationmaster.station.proposals import EstimateRequest, RetryChanges, RetryRequest
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.recipe_texts import small, write_recipe
 from tests.support.jobs.submitting import submit
 
 
@@ -134,9 +135,18 @@ def test_an_estimate_for_one_gpu_says_whether_the_training_fits_it(world: LocalW
     assert "it will not fit" in found.notes[0]
 
 
-def test_that_no_machine_fits_is_an_error_of_its_own(world: LocalWorld) -> None:
-    with pytest.raises(NoOfferFits, match="no offer of loopback fits flux-lora@2"):
-        world.station.proposals.estimate(EstimateRequest(recipe="flux-lora@2", images=12))
+@pytest.fixture
+def gpu_recipe(tmp_path: Path) -> str:
+    """Of the world that is opened next: it needs a GPU, which this computer does not offer, but hardly any disk."""
+    needs = "needs: {gpus: 1, vram_gib: 8, disk_gib: 0.1}\ntime: {"
+    write_recipe(tmp_path / "recipes", "small", small(("time: {", needs)))
+    (tmp_path / "stationmaster.toml").write_text(f'recipes = ["{tmp_path / "recipes"}"]\n')
+    return "small@1"
+
+
+def test_that_no_machine_fits_is_an_error_of_its_own(gpu_recipe: str, world: LocalWorld) -> None:
+    with pytest.raises(NoOfferFits, match=f"no offer of loopback fits {gpu_recipe}"):
+        world.station.proposals.estimate(EstimateRequest(recipe=gpu_recipe, images=12))
 
 
 def test_an_estimate_says_the_limits_that_the_job_would_have(world: LocalWorld, pictures: Path) -> None:

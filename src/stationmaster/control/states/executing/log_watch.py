@@ -5,7 +5,6 @@ The state of the log reader and the stall watch is kept with the job between vis
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -179,7 +178,7 @@ def _progress(
         step=step,
         total_steps=None if read.total_steps is None else read.total_steps + offset,
         epoch=read.epoch,
-        loss=math.nan if read.loss_is_nan else read.loss,
+        loss=read.loss,
         first_loss=before.first_loss if before.first_loss is not None else next(losses, read.loss),
         learning_rate=read.learning_rate,
         steps_per_second=read.steps_per_second,

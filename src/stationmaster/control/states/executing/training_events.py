@@ -101,12 +101,7 @@ def milestone_news(job: Job, progress: Progress) -> News:
     passed = [percent for percent in MILESTONES if reached < percent <= 100 * progress.step / progress.total_steps]
     if not passed:
         return News(job=job)
-    payload = {
-        "percent": passed[-1],
-        **_where(progress),
-        "loss": progress.finite_loss,
-        "eta_seconds": progress.eta_seconds,
-    }
+    payload = {"percent": passed[-1], **_where(progress), "loss": progress.loss, "eta_seconds": progress.eta_seconds}
     watching = replace(job.watching, milestone=passed[-1])
     return News(job=replace(job, watching=watching), events=(NewEvent(kind="milestone", payload=payload),))
 

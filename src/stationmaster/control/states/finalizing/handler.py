@@ -229,7 +229,7 @@ def summary(job: Job) -> dict[str, Any]:
         "places": [place.address for place in notes.places(job)],
         "steps": progress.step,
         "first_loss": progress.first_loss,
-        "last_loss": progress.finite_loss,
+        "last_loss": progress.loss,
     }
 
 
