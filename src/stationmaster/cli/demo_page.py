@@ -43,7 +43,7 @@ def page_beside(context: typer.Context) -> Iterator[HttpService | None]:
             typer.echo("no page: this installation was built without it", err=True)
             yield None
             return
-        with _ends_in_order(), answering.beside():
+        with ends_in_order(), answering.beside():
             yield answering
 
 
@@ -78,13 +78,17 @@ def _is_free(port: int) -> bool:
 
 
 @contextmanager
-def _ends_in_order() -> Iterator[None]:
-    """Let TERM, and the end of the terminal, unwind this process: what it has started must not be left behind."""
+def ends_in_order() -> Iterator[None]:
+    """Let TERM, and the end of the terminal, unwind this process: what it has started must not be left behind.
+
+    What the process was told to ignore, as by `nohup`, stays ignored.
+    """
 
     def leave(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, leave) for number in heeded}
     try:
         yield
     finally:

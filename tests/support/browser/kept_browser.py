@@ -39,7 +39,7 @@ class KeptBrowser:
 
 @contextmanager
 def kept_browser() -> Iterator[KeptBrowser]:
-    """Nobody uses it at first."""
+    """Not in use at first."""
     with chromium() as opened:
         kept = KeptBrowser(opened)
         try:

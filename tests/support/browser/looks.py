@@ -17,7 +17,7 @@ _SETTLE_MS = 5_000
 def problems_in_every_look(visitor: Visitor) -> list[str]:
     """What axe finds on the page as it is now, in light, dark and at 380 px, and whether it scrolls sideways there.
 
-    It is not loaded again: colours and width change as they do when somebody chooses other colours and turns a screen.
+    It is not loaded again: colours and width change as when other colours are chosen and a screen is turned.
     """
     found = problems_in_both_colours(visitor)
     _look(visitor, "dark", _NARROW)

@@ -28,7 +28,7 @@ class Visits:
     @contextmanager
     def of(self, who: str) -> Iterator[Visitor]:
         """A page of this person, which has opened nothing yet."""
-        assert not self._is_busy, "somebody else is here: use `visiting` for a second person"
+        assert not self._is_busy, "a visit at a time: use `visiting` for a second person"
         context = self._prepared()
         self._sign_in(context, who)
         visitor = Visitor(context, self._url)
