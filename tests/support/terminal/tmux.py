@@ -46,9 +46,7 @@ class Modes:
         )
 
 
-RESTORED = Modes(
-    alternate_screen=False, cursor_visible=True, mouse_reported=False, echo=True, lines=True, signals=True
-)
+RESTORED = Modes(alternate_screen=False, cursor_visible=True, mouse_reported=False, echo=True, lines=True, signals=True)
 
 
 class Tmux:
