@@ -10,6 +10,7 @@ import pytest
 from stationmaster.config import load_settings
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.monitoring.instance_metrics import InstanceMetrics
+from stationmaster.control.monitoring.log_tail import LogTail
 from stationmaster.control.monitoring.monitor import with_log
 from stationmaster.errors import ConfigInvalid
 from stationmaster.parsers import Phase, UserPattern
@@ -78,5 +79,6 @@ def test_a_setting_that_cannot_work_is_refused(pattern: str, tmp_path: Path) -> 
 
 
 def test_machines_that_are_only_looked_at_are_read_by_them_as_well() -> None:
-    seen = with_log(InstanceMetrics(id="1"), b"tick 40 of 200 cost 0.25\n", patterns=[UserPattern(pattern=TICK)])
+    log = LogTail(patterns=[UserPattern(pattern=TICK)])
+    seen = with_log(InstanceMetrics(id="1"), b"tick 40 of 200 cost 0.25\n", log=log)
     assert (seen.step, seen.total_steps, seen.loss) == (40, 200, 0.25)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from stationmaster.control.monitoring.instance_metrics import LOG_LINES, InstanceMetrics, Snapshot, summarise
+from stationmaster.control.monitoring.instance_metrics import InstanceMetrics, Snapshot, summarise
+from stationmaster.control.monitoring.log_tail import LogTail
 from stationmaster.errors import AccessRefused, ProviderError, StationmasterError
 from stationmaster.model import SshAccess
 from stationmaster.money import ZERO, MicroDollars, cost
 from stationmaster.parsers.base import Scope, Summary
 from stationmaster.parsers.patterns import UserPattern
-from stationmaster.parsers.reader import LogReader
 
 Value = TypeVar("Value")
 _API_SECONDS = 10.0
@@ -73,6 +73,7 @@ class Monitor:
         self._api_seconds = api_seconds
         self._patterns = patterns
         self._known: dict[str, InstanceMetrics] = {}
+        self._logs: dict[str, LogTail] = {}
 
     async def cycle(self, *, now: float) -> Snapshot:
         """One list call, then all logs at the same time. Never raises because something does not answer.
@@ -82,6 +83,9 @@ class Monitor:
         seen = await self._look()
         machines = [machine for machine in (seen.machines if seen else ()) if self._is_watched(machine)]
         room = asyncio.Semaphore(_TAILS_AT_ONCE)
+        self._logs = {
+            machine.id: self._logs.get(machine.id) or LogTail(patterns=self._patterns) for machine in machines
+        }
         fresh = await asyncio.gather(*(self._measure(machine, room, now=now) for machine in machines))
         self._known.update((metrics.id, metrics) for metrics in fresh)
         self._keep_missing({metrics.id for metrics in fresh}, provider_answered=seen is not None)
@@ -119,7 +123,7 @@ class Monitor:
         except StationmasterError as problem:
             self._warn(f"no log of instance {machine.id}: {problem}")
             return replace(metrics, problem=str(problem))
-        return with_log(metrics, tail, patterns=self._patterns)
+        return with_log(metrics, tail, log=self._logs[machine.id])
 
     def _keep_missing(self, fresh: set[str], *, provider_answered: bool) -> None:
         for missing in [name for name in (*self._wanted, *self._known) if name not in fresh]:
@@ -131,15 +135,12 @@ class Monitor:
             )
 
 
-def with_log(metrics: InstanceMetrics, tail: bytes, *, patterns: Sequence[UserPattern] = ()) -> InstanceMetrics:
+def with_log(metrics: InstanceMetrics, tail: bytes, *, log: LogTail) -> InstanceMetrics:
     """The machine with the values at the end of its log; values that are not there stay as they were."""
-    lines = [_as_shown(line) for line in tail.decode(errors="replace").split("\n")]
-    reader = LogReader(patterns=patterns)
-    reader.feed(tail)
-    read = reader.summary()
+    read = log.read(tail)
     return replace(
         metrics,
-        logs=tuple(line for line in lines if line)[-LOG_LINES:],
+        logs=log.lines,
         epoch=_either(read.epoch, metrics.epoch),
         total_epochs=_either(read.total_epochs, metrics.total_epochs),
         step=_either(read.step, metrics.step),
@@ -178,11 +179,6 @@ def _total_cost(
     if before is not None and before.seen_at:
         return MicroDollars(before.total_cost + cost(machine.cost_per_hour, max(0.0, now - before.seen_at)))
     return cost(machine.cost_per_hour, runtime or 0.0)
-
-
-def _as_shown(line: str) -> str:
-    """What a terminal shows of a line that redraws itself."""
-    return line.rstrip("\r").rpartition("\r")[2].rstrip()
 
 
 def _same_total(read: Summary, metrics: InstanceMetrics) -> bool:
