@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from terminal_peers.changing_cells import COLUMNS, rows
 from textual.app import App, ComposeResult
 from textual.widgets import DataTable, Footer
+
+from terminal_peers.changing_cells import COLUMNS, rows
 
 
 class NaiveTable(App[None]):

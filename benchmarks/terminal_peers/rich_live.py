@@ -7,6 +7,7 @@ import time
 
 from rich.live import Live
 from rich.table import Table
+
 from terminal_peers.changing_cells import COLUMNS, rows
 
 
