@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stationmaster.control.monitoring.log_tail import LogTail
+from stationmaster.parsers.base import Reading
 from stationmaster.parsers.reader import LogReader
 
 _LOG = b"".join(
@@ -25,7 +26,12 @@ def test_ends_that_overlap_are_read_as_the_whole_log_is(added: int) -> None:
 def test_only_what_is_new_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     fed = bytearray()
     feed = LogReader.feed
-    monkeypatch.setattr(LogReader, "feed", lambda self, data: (fed.extend(data), feed(self, data))[1])
+
+    def counted(reader: LogReader, data: bytes) -> list[Reading]:
+        fed.extend(data)
+        return feed(reader, data)
+
+    monkeypatch.setattr(LogReader, "feed", counted)
     log = LogTail()
     for length in range(300, len(_LOG), 30):
         log.read(_LOG[length - 300 : length])

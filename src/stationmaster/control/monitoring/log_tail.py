@@ -15,30 +15,23 @@ class LogTail:
 
     def __init__(self, *, patterns: Sequence[UserPattern] = ()) -> None:
         self._patterns = patterns
-        self._begin(b"")
+        self._tail = b""
+        self._reader = LogReader(patterns=patterns)
+        self._summary = self._reader.summary()
+        self.lines: tuple[str, ...] = ()
 
     def read(self, tail: bytes) -> Summary:
         """The state of the training after this end of its log; `lines` are then the lines at its end."""
         if tail != self._tail:
             known = continued_bytes(self._tail, tail)
             if not known:  # another log, or more was written than is read at once
-                self._begin(tail)
-            else:
-                self._reader.feed(tail[known:])
+                self._reader = LogReader(patterns=self._patterns)
+            self._reader.feed(tail[known:])
             self._tail = tail
-            self._show()
+            self._summary = self._reader.summary()
+            shown = (_as_shown(line) for line in tail.decode(errors="replace").split("\n"))
+            self.lines = tuple(line for line in shown if line)[-LOG_LINES:]
         return self._summary
-
-    def _begin(self, tail: bytes) -> None:
-        self._reader = LogReader(patterns=self._patterns)
-        self._reader.feed(tail)
-        self._tail = tail
-        self._show()
-
-    def _show(self) -> None:
-        self._summary = self._reader.summary()
-        shown = (_as_shown(line) for line in self._tail.decode(errors="replace").split("\n"))
-        self.lines = tuple(line for line in shown if line)[-LOG_LINES:]
 
 
 def continued_bytes(before: bytes, after: bytes) -> int:
