@@ -29,6 +29,7 @@ from stationmaster.settings.flow import (
     LogSettings,
     MetricsSettings,
     MonitoringSettings,
+    MonitorSettings,
     StallSettings,
     SweepSettings,
     WorkerSettings,
@@ -58,6 +59,7 @@ __all__ = [
     "LogLevel",
     "LogSettings",
     "MetricsSettings",
+    "MonitorSettings",
     "MonitoringSettings",
     "NotifySettings",
     "OwnHostSettings",
@@ -110,6 +112,7 @@ class Settings(Section):
     """Limit for the stored log of one job, in bytes."""
     worker: WorkerSettings = section_of_defaults()
     monitoring: MonitoringSettings = section_of_defaults()
+    monitor: MonitorSettings = section_of_defaults()
     metrics: MetricsSettings = section_of_defaults()
     logs: LogSettings = section_of_defaults()
     limits: LimitSettings = section_of_defaults()

@@ -109,6 +109,14 @@ class MonitoringSettings(Section):
         return given
 
 
+class MonitorSettings(Section):
+    """What `stationmaster monitor` shows."""
+
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Groups of machines by name: ids of instances and patterns of their labels, e.g. {"loras": ["30007012",
+    "lora-*"]}. `monitor --group NAME` shows one of them."""
+
+
 class MetricsSettings(Section):
     """Measured values of trainings: how much of them is stored, and for how long.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,8 +11,21 @@ from stationmaster.control.monitoring.instance_metrics import (
     InstancesSummary,
     Snapshot,
 )
+from stationmaster.control.monitoring.look import MonitorLook
+from stationmaster.control.monitoring.notices import Notice, NoticeKind
 
-__all__ = ["InstanceHealth", "InstanceMetrics", "InstancesSummary", "MonitorLook", "Monitoring", "Snapshot", "Watched"]
+__all__ = [
+    "InstanceHealth",
+    "InstanceMetrics",
+    "InstancesSummary",
+    "MonitorFeed",
+    "MonitorLook",
+    "Monitoring",
+    "Notice",
+    "NoticeKind",
+    "Snapshot",
+    "Watched",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,24 +33,44 @@ class Watched:
     """Which machines are watched, and where their logs are."""
 
     ids: tuple[str, ...] = ()  # all machines if empty
+    group: str | None = None  # a group of the settings: only its machines
     only_running: bool = False  # excludes machines that were never seen running
     log_path: str | None = None  # a glob on the machines, instead of the default one
+    listing: str | None = None  # a file with the JSON of `vastai show instances --raw`, or - for standard input
     made_up: bool = False  # invented machines, to try a face without an account
+    seed: int | None = None  # of the invented machines: the same seed gives the same ones
+    notify: bool = False  # send notices to the channels of the settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonitorLook:
-    """One update of all watched machines, and the problems since the last one, in one line each."""
+class MonitorFeed(Protocol):
+    """Looks at machines in the background, so that no reader ever waits for a provider or a machine."""
 
-    snapshot: Snapshot
-    warnings: tuple[str, ...]
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of all groups in the settings, in their order."""
+
+    def next(self, *, seconds: float) -> MonitorLook | None:
+        """The newest look that was not returned yet, waiting at most this long; None if there is no new one.
+
+        Raises what the feed cannot go on with: AccessRefused for a key that never worked.
+        """
+
+    def refresh(self) -> None:
+        """Look now, at the provider and at all machines."""
+
+    def set_paused(self, paused: bool) -> None:
+        """While paused nothing is asked and no new look comes."""
+
+    def clear_logs(self) -> None:
+        """Forget the log lines shown so far."""
+
+    def close(self) -> None:
+        """End within seconds, whatever does not answer. May be repeated."""
 
 
 class Monitoring(Protocol):
-    def looks(self, watched: Watched, *, every_seconds: float) -> Generator[MonitorLook, None, None]:
-        """An update now and at every interval, until the caller closes it. Machines that do not answer are shown as
-        last known.
+    def feed(self, watched: Watched, *, every_seconds: float) -> MonitorFeed:
+        """Start to look at machines now and at every interval. Machines that do not answer are shown as last known.
 
-        Raises UserError for an invalid machine id, ConfigInvalid if no account is set up, AccessRefused for a key that
-        never worked.
+        Raises UserError for an invalid machine id, group or listing, ConfigInvalid if no account is set up.
         """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,16 @@ OpenWorld = Callable[..., LocalWorld]
 
 
 def looks(station: Station, watched: Watched, count: int = 1) -> list[MonitorLook]:
-    with closing(station.monitoring.looks(watched, every_seconds=0.01)) as stream:
-        return list(islice(stream, count))
+    """Complete looks, one after another."""
+    found: list[MonitorLook] = []
+    with closing(station.monitoring.feed(watched, every_seconds=0.01)) as feed:
+        while len(found) < count:
+            look = feed.next(seconds=30.0)
+            assert look is not None
+            if look.complete:
+                found.append(look)
+                feed.refresh()
+    return found
 
 
 def test_made_up_machines_need_no_account_and_go_on_from_look_to_look(local_world: LocalWorld) -> None:
@@ -65,7 +72,7 @@ def test_what_is_shown_of_a_machine_is_stored_as_its_series(open_local_world: Op
     subject = world.station.metrics.find(f"vastai/{rented}")
     (cost,) = world.station.metrics.series(subject, ["cost_per_hour_usd"])
     assert cost.axis == "time"
-    assert cost.points.x == [look.snapshot.at for look in shown]
+    assert cost.points.x == [look.snapshot.instances[0].seen_at for look in shown]
     assert cost.points.y == [look.snapshot.instances[0].cost_per_hour / 1_000_000 for look in shown]
     assert [table.name for table in world.station.metrics.contents(subject).tables] == ["InstanceSample"]
 

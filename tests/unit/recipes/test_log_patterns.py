@@ -10,8 +10,8 @@ import pytest
 from stationmaster.config import load_settings
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.monitoring.instance_metrics import InstanceMetrics
-from stationmaster.control.monitoring.log_tail import LogTail
-from stationmaster.control.monitoring.monitor import with_log
+from stationmaster.control.monitoring.machine_log import MachineLog
+from stationmaster.control.monitoring.sources import LogPiece, LogPosition
 from stationmaster.errors import ConfigInvalid
 from stationmaster.parsers import Phase, UserPattern
 from stationmaster.recipes.log_patterns import user_patterns
@@ -79,6 +79,7 @@ def test_a_setting_that_cannot_work_is_refused(pattern: str, tmp_path: Path) -> 
 
 
 def test_machines_that_are_only_looked_at_are_read_by_them_as_well() -> None:
-    log = LogTail(patterns=[UserPattern(pattern=TICK)])
-    seen = with_log(InstanceMetrics(id="1"), b"tick 40 of 200 cost 0.25\n", log=log)
+    text = b"tick 40 of 200 cost 0.25\n"
+    piece = LogPiece(data=text, position=LogPosition(file="1", offset=len(text)), continues=False)
+    seen = MachineLog([UserPattern(pattern=TICK)]).add(piece, InstanceMetrics(id="1"))
     assert (seen.step, seen.total_steps, seen.loss) == (40, 200, 0.25)

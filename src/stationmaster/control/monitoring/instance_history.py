@@ -28,12 +28,14 @@ class InstanceHistory:
         self._rows: dict[str, list[dict[str, float | int | None]]] = {}
         self._since: float | None = None
         self._full: set[str] = set()
+        self._last: dict[str, float] = {}
 
     def add(self, snapshot: Snapshot) -> None:
-        """Add one look; machines that did not answer in it add nothing."""
+        """Add one look; machines of which the provider has said nothing new add nothing."""
         for instance in snapshot.instances:
-            if not instance.stale and instance.seen_at:
+            if not instance.stale and instance.seen_at and self._last.get(instance.id) != instance.seen_at:
                 self._rows.setdefault(instance.id, []).append(_row(instance))
+        self._last = {instance.id: instance.seen_at for instance in snapshot.instances}
         if self._since is None:
             self._since = snapshot.at
         elif not 0 <= snapshot.at - self._since < _BLOCK_SECONDS:

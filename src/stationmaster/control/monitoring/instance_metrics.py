@@ -48,6 +48,9 @@ class InstanceMetrics:
     steps_per_second: float | None = None
     told_eta_seconds: float | None = None  # until `total_steps`, as the trainer prints it
     logs: tuple[str, ...] = ()
+    logged_lines: int = 0  # in all, so that a reader can tell which of `logs` are new
+    ssh: str | None = None  # command line to log in
+    groups: tuple[str, ...] = ()  # of the settings, by name
     seen_at: float = 0.0
     stale: bool = False
     problem: str | None = None
@@ -131,6 +134,7 @@ class Snapshot:
     instances: tuple[InstanceMetrics, ...]
     summary: InstancesSummary
     stale: bool
+    made_up: bool = False  # invented machines
 
 
 def summarise(instances: Sequence[InstanceMetrics]) -> InstancesSummary:

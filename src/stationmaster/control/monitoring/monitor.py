@@ -1,190 +1,250 @@
-"""Watches any rented machines, ours or not: one look at all of them at a time; a failure keeps the last state."""
+"""Watches any rented machines, ours or not: lists them and reads their logs side by side, each at its own pace."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from stationmaster.control.monitoring.instance_metrics import InstanceMetrics, Snapshot, summarise
-from stationmaster.control.monitoring.log_tail import LogTail
+from stationmaster.control.monitoring.fleet import Fleet
+from stationmaster.control.monitoring.look import MonitorLook
+from stationmaster.control.monitoring.notices import Told, new_notices
+from stationmaster.control.monitoring.sources import Listing, Logs, Sighting
+from stationmaster.control.monitoring.timing import REAL_TIME, Timing
 from stationmaster.errors import AccessRefused, ProviderError, StationmasterError
-from stationmaster.model import SshAccess
-from stationmaster.money import ZERO, MicroDollars, cost
-from stationmaster.parsers.base import Scope, Summary
-from stationmaster.parsers.patterns import UserPattern
 
-Value = TypeVar("Value")
+_log = logging.getLogger("stationmaster.monitor")
+LIST_SECONDS = 10.0
+"""The least time between two list calls to a provider: at most 360 an hour."""
 _API_SECONDS = 10.0
-_TAILS_AT_ONCE = 32
+_READS_AT_ONCE = 24
+_DOUBTFUL_READS_AT_ONCE = 8  # of machines that did not answer last time: they must not keep the others waiting
+_SOON_SECONDS = 0.1
+_LATE_SECONDS = 1.0
+_LONGEST_BACK_OFF_SECONDS = 60.0
+_LEAST_REFRESH_SECONDS = 1.0
+_MOST_WARNINGS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """One machine as its provider lists it."""
+class Warnings:
+    """Lines for a person since the last look; bounded, should nobody take them."""
 
-    id: str
-    status: str
-    label: str = ""
-    gpu_type: str = "unknown"
-    gpu_percent: float | None = None
-    gpu_celsius: float | None = None
-    memory_percent: float | None = None
-    cost_per_hour: MicroDollars = ZERO
-    started_at: float | None = None
-    accesses: tuple[SshAccess, ...] = ()
+    def __init__(self) -> None:
+        self._lines: list[str] = []
 
+    def add(self, line: str) -> None:
+        self._lines.append(line)
+        del self._lines[:-_MOST_WARNINGS]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sightings:
-    machines: tuple[Sighting, ...]
-    unreadable: tuple[str, ...] = ()  # entries that could not be parsed, described
+    def take(self) -> tuple[str, ...]:
+        lines, self._lines = tuple(self._lines), []
+        return lines
 
 
-class Source(Protocol):
-    """Lists machines and reads their logs."""
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """One machine's log: whether it is being read, and when to try again after failures."""
 
-    async def machines(self) -> Sightings:
-        """List all machines in one call. Raises a ProviderError when there is no reliable answer."""
-
-    async def log_tail(self, machine: Sighting) -> bytes:
-        """Read the last lines of its training log. Raises a StationmasterError with the reason if it cannot."""
+    task: asyncio.Task[None] | None = None
+    was_tried: bool = False
+    failures: int = 0
+    not_before: float = -math.inf
 
 
 class Monitor:
-    """Keeps the last known state of each machine. `warn` gets one line per problem."""
+    """Runs in one event loop. Every change of the fleet becomes a look; changes that come close together share one."""
 
     def __init__(
         self,
-        source: Source,
         *,
-        wanted: Iterable[str] = (),
-        only_running: bool = False,
-        warn: Callable[[str], None],
+        listing: Listing,
+        logs: Logs,
+        fleet: Fleet,
+        warnings: Warnings,
+        publish: Callable[[MonitorLook], None],
+        every_seconds: float,
+        list_seconds: float = LIST_SECONDS,
         api_seconds: float = _API_SECONDS,
-        patterns: Sequence[UserPattern] = (),
+        timing: Timing = REAL_TIME,
     ) -> None:
-        """`wanted` names machines by id, all of them if empty; `only_running` leaves out what was never seen to run."""
-        self._source = source
-        self._wanted = tuple(dict.fromkeys(wanted))
-        self._only_running = only_running
-        self._warn = warn
+        """`list_seconds`: the least time between two listings; 0 where they cost nothing."""
+        self._listing = listing
+        self._logs = logs
+        self._fleet = fleet
+        self._warnings = warnings
+        self._publish = publish
+        self._every_seconds = every_seconds
+        self._list_seconds = list_seconds
         self._api_seconds = api_seconds
-        self._patterns = patterns
-        self._known: dict[str, InstanceMetrics] = {}
-        self._logs: dict[str, LogTail] = {}
+        self._timing = timing
+        self._told = Told()
+        self._reading: dict[str, _Reading] = {}
+        self._room = asyncio.Semaphore(_READS_AT_ONCE)
+        self._doubtful_room = asyncio.Semaphore(_DOUBTFUL_READS_AT_ONCE)
+        self._is_listing = False
+        self._was_listed = False
+        self._list_now, self._read_now = asyncio.Event(), asyncio.Event()
+        self._is_dirty, self._is_settled, self._is_unpaused = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._is_unpaused.set()
 
-    async def cycle(self, *, now: float) -> Snapshot:
-        """One list call, then all logs at the same time. Never raises because something does not answer.
+    async def run(self) -> None:
+        """Look until cancelled. Raises AccessRefused for a key that never worked; nothing else ends it."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._keep_listing())
+                tasks.create_task(self._keep_reading(tasks))
+                tasks.create_task(self._keep_publishing())
+        except ExceptionGroup as problems:
+            raise problems.exceptions[0] from None
 
-        AccessRefused only as long as nothing is known: a key that never worked is for the person to mend.
-        """
-        seen = await self._look()
-        machines = [machine for machine in (seen.machines if seen else ()) if self._is_watched(machine)]
-        room = asyncio.Semaphore(_TAILS_AT_ONCE)
-        self._logs = {
-            machine.id: self._logs.get(machine.id) or LogTail(patterns=self._patterns) for machine in machines
-        }
-        fresh = await asyncio.gather(*(self._measure(machine, room, now=now) for machine in machines))
-        self._known.update((metrics.id, metrics) for metrics in fresh)
-        self._keep_missing({metrics.id for metrics in fresh}, provider_answered=seen is not None)
-        instances = tuple(self._known.values())
-        return Snapshot(at=now, instances=instances, summary=summarise(instances), stale=seen is None)
+    @property
+    def is_asking(self) -> bool:
+        """Whether an answer of the provider or of a machine is awaited."""
+        return self._is_listing or any(reading.task for reading in self._reading.values())
 
-    async def _look(self) -> Sightings | None:
+    def refresh(self) -> None:
+        for reading in self._reading.values():
+            reading.not_before = -math.inf
+        self._list_now.set()
+        self._read_now.set()
+
+    def set_paused(self, paused: bool) -> None:
+        if paused:
+            self._is_unpaused.clear()
+        else:
+            self._is_unpaused.set()
+            self.refresh()
+
+    def clear_logs(self) -> None:
+        self._fleet.clear_logs()
+        if self._was_listed:
+            self._is_dirty.set()
+
+    async def _keep_listing(self) -> None:
+        while True:
+            await self._is_unpaused.wait()
+            self._list_now.clear()
+            began = self._timing.monotonic()
+            await self._list()
+            least = min(_LEAST_REFRESH_SECONDS, self._list_seconds)
+            await self._rest(began + least)
+            await self._rest(began + max(self._every_seconds, self._list_seconds), self._list_now)
+
+    async def _list(self) -> None:
+        self._is_listing = True
         try:
             async with asyncio.timeout(self._api_seconds):
-                seen = await self._source.machines()
+                seen = await self._listing.machines()
         except TimeoutError:
-            self._warn(f"the provider did not answer within {self._api_seconds:g} s; showing the last known state")
-            return None
+            self._fleet.keep_old(f"the provider did not answer within {self._api_seconds:g} s")
         except ProviderError as problem:
-            if isinstance(problem, AccessRefused) and not self._known:
+            if isinstance(problem, AccessRefused) and self._fleet.is_empty:
                 raise
-            self._warn(f"{problem}; showing the last known state")
-            return None
-        for words in seen.unreadable:
-            self._warn(words)
-        return seen
+            self._fleet.keep_old(str(problem))
+        else:
+            self._fleet.take_listing(seen, now=self._timing.clock())
+        finally:
+            self._is_listing = False
+        self._was_listed = True
+        await self._forget_gone()
+        if any(machine.id not in self._reading for machine in self._fleet.readable()):
+            self._read_now.set()
+        self._changed()
 
-    def _is_watched(self, machine: Sighting) -> bool:
-        if self._wanted:
-            return machine.id in self._wanted
-        return not self._only_running or machine.status == "running" or machine.id in self._known
+    async def _forget_gone(self) -> None:
+        for name in set(self._reading) - self._fleet.ids():
+            reading = self._reading.pop(name)
+            if reading.task is not None:
+                reading.task.cancel()
+            await self._logs.forget(name)
 
-    async def _measure(self, machine: Sighting, room: asyncio.Semaphore, *, now: float) -> InstanceMetrics:
-        metrics = _metrics(machine, self._known.get(machine.id), now=now)
-        if machine.status != "running":
-            return metrics
+    async def _keep_reading(self, tasks: asyncio.TaskGroup) -> None:
+        while True:
+            await self._is_unpaused.wait()
+            self._read_now.clear()
+            began = self._timing.monotonic()
+            for machine in self._fleet.readable():
+                reading = self._reading.setdefault(machine.id, _Reading())
+                if reading.task is None and reading.not_before <= began:
+                    reading.task = tasks.create_task(self._read(machine, reading))
+            await self._rest(began + self._every_seconds, self._read_now)
+
+    async def _read(self, machine: Sighting, reading: _Reading) -> None:
+        changed = False
         try:
-            async with room:
-                tail = await self._source.log_tail(machine)
+            async with self._doubtful_room if reading.failures else self._room:
+                piece = await self._logs.read(machine, self._fleet.position(machine.id))
+            changed = self._fleet.take_log(machine.id, piece)
         except StationmasterError as problem:
-            self._warn(f"no log of instance {machine.id}: {problem}")
-            return replace(metrics, problem=str(problem))
-        return with_log(metrics, tail, log=self._logs[machine.id])
+            changed = self._failed(machine, reading, str(problem))
+        except Exception as problem:  # noqa: BLE001  # one machine's text must not end the others' looks
+            _log.exception("the log of instance %s cannot be read", machine.id)
+            changed = self._failed(machine, reading, f"internal error: {problem!r}")
+        else:
+            reading.failures = 0
+        finally:
+            was_tried, reading.task, reading.was_tried = reading.was_tried, None, True
+        if changed or not was_tried:
+            self._changed()
+        elif not self.is_asking:
+            self._is_settled.set()
 
-    def _keep_missing(self, fresh: set[str], *, provider_answered: bool) -> None:
-        for missing in [name for name in (*self._wanted, *self._known) if name not in fresh]:
-            known = self._known.get(missing)
-            if provider_answered and not (known and known.stale):
-                self._warn(f"instance {missing} is not in the provider's list; showing what was last known")
-            self._known[missing] = (
-                replace(known, stale=True) if known else InstanceMetrics(id=missing, status="unknown", stale=True)
-            )
+    def _failed(self, machine: Sighting, reading: _Reading, problem: str) -> bool:
+        reading.failures += 1
+        reading.not_before = self._timing.monotonic() + _back_off_seconds(reading.failures)
+        return self._fleet.take_log_problem(machine.id, problem)
+
+    def _changed(self) -> None:
+        if not self.is_asking:
+            self._is_settled.set()
+        self._is_dirty.set()
+
+    async def _keep_publishing(self) -> None:
+        """The first look follows the first listing at once; later ones wait a little for what else is coming."""
+        last = -math.inf
+        while True:
+            await self._is_dirty.wait()
+            if last > -math.inf:
+                await self._timing.sleep(_SOON_SECONDS)
+                self._is_settled.clear()
+                if self.is_asking:
+                    await self._rest(last + min(self._every_seconds, _LATE_SECONDS), self._is_settled)
+            await self._is_unpaused.wait()
+            self._is_dirty.clear()
+            self._publish(self._look())
+            last = self._timing.monotonic()
+
+    def _look(self) -> MonitorLook:
+        snapshot = self._fleet.snapshot(now=self._timing.clock())
+        self._told, notices = new_notices(self._told, snapshot)
+        return MonitorLook(
+            snapshot=snapshot, warnings=self._warnings.take(), notices=notices, complete=self._is_complete()
+        )
+
+    def _is_complete(self) -> bool:
+        readings = (self._reading.get(machine.id) for machine in self._fleet.readable())
+        return not self.is_asking and all(reading is not None and reading.was_tried for reading in readings)
+
+    async def _rest(self, until: float, wake: asyncio.Event | None = None) -> None:
+        """Sleep until a time of the monotonic clock, or until woken."""
+        seconds = max(0.0, until - self._timing.monotonic())
+        if wake is None:
+            return await self._timing.sleep(seconds)
+        sleeping = asyncio.ensure_future(self._timing.sleep(seconds))
+        waking = asyncio.ensure_future(wake.wait())
+        try:
+            await asyncio.wait({sleeping, waking}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            waking.cancel()
+        return None
 
 
-def with_log(metrics: InstanceMetrics, tail: bytes, *, log: LogTail) -> InstanceMetrics:
-    """The machine with the values at the end of its log; values that are not there stay as they were."""
-    read = log.read(tail)
-    return replace(
-        metrics,
-        logs=log.lines,
-        epoch=_either(read.epoch, metrics.epoch),
-        total_epochs=_either(read.total_epochs, metrics.total_epochs),
-        step=_either(read.step, metrics.step),
-        total_steps=_either(read.total_steps, metrics.total_steps),
-        counts_epoch=read.step_scope is Scope.EPOCH or (metrics.counts_epoch and _same_total(read, metrics)),
-        loss=_either(read.loss, metrics.loss),
-        steps_per_second=read.steps_per_second,
-        told_eta_seconds=read.eta_seconds,
-        problem=None,
-    )
-
-
-def _metrics(machine: Sighting, before: InstanceMetrics | None, *, now: float) -> InstanceMetrics:
-    """The provider's values, merged with what is known of the training."""
-    runtime = None if machine.started_at is None else max(0.0, now - machine.started_at)
-    return replace(
-        before or InstanceMetrics(id=machine.id),
-        gpu_type=machine.gpu_type,
-        status=machine.status,
-        label=machine.label,
-        gpu_percent=machine.gpu_percent,
-        gpu_celsius=machine.gpu_celsius,
-        memory_percent=machine.memory_percent,
-        cost_per_hour=machine.cost_per_hour,
-        total_cost=_total_cost(machine, before, runtime, now=now),
-        runtime_seconds=runtime,
-        seen_at=now,
-        stale=False,
-    )
-
-
-def _total_cost(
-    machine: Sighting, before: InstanceMetrics | None, runtime: float | None, *, now: float
-) -> MicroDollars:
-    """Cost added from look to look at the current rate: a stopped machine's lower rate must not count backwards."""
-    if before is not None and before.seen_at:
-        return MicroDollars(before.total_cost + cost(machine.cost_per_hour, max(0.0, now - before.seen_at)))
-    return cost(machine.cost_per_hour, runtime or 0.0)
-
-
-def _same_total(read: Summary, metrics: InstanceMetrics) -> bool:
-    """Whether the counter is the same, although the line with the epoch may have left the end of the log."""
-    return read.total_steps in (None, metrics.total_steps)
-
-
-def _either(new: Value | None, old: Value | None) -> Value | None:
-    return new if new is not None else old
+def _back_off_seconds(failures: int) -> float:
+    """
+    >>> [_back_off_seconds(failures) for failures in (1, 2, 3, 10, 10_000)]
+    [2.0, 4.0, 8.0, 60.0, 60.0]
+    """
+    return min(_LONGEST_BACK_OFF_SECONDS, 2.0 ** min(failures, 10))
