@@ -64,7 +64,7 @@ def test_a_service_manager_learns_where_the_home_is_before_there_is_one(local_wo
 
 def test_what_belongs_to_the_server_s_computer_is_refused_with_a_hint() -> None:
     with closing(HttpStation("http://127.0.0.1:1", None)) as station:
-        for ask in (station.checks.worker_service, lambda: station.keys.setup(), lambda: station.monitoring.looks):
+        for ask in (station.checks.worker_service, lambda: station.keys.setup(), lambda: station.monitoring.feed):
             with pytest.raises(UserError) as refused:
                 ask()
             assert "on the server itself" in str(refused.value.hint)
