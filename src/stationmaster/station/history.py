@@ -37,6 +37,9 @@ class Logs(Protocol):
     def of_job(self, job_id: str, *, after_seq: int = 0, limit: int = 500) -> Sequence[tuple[int, LogChunk]]:
         """The next pieces of log with their numbers; repeat with the last number until the result is empty."""
 
+    def latest(self, job_id: str, *, limit: int = 100) -> Sequence[tuple[int, LogChunk]]:
+        """The last pieces of log with their numbers, in their order."""
+
     def follow(self, job_id: str, *, after_seq: int = 0) -> Iterator[Sequence[tuple[int, LogChunk]]]:
         """The log after that piece, then every new piece as soon as it is there, until the job has ended."""
 

@@ -48,6 +48,25 @@ class Logs:
             )
             return [(row["seq"], chunk_from_row(row)) for row in connection.execute(query).mappings()]
 
+    def latest(
+        self, job_id: str, *, limit: int = 100, most_bytes: int = _PAGE_BYTES
+    ) -> list[tuple[int, LogChunk]]:
+        """The last (sequence number, chunk) pairs in the order they were written, limited as in `of_job`."""
+        sizes = (
+            sa.select(log_chunks.c.seq, log_chunks.c.size)
+            .where(log_chunks.c.job_id == job_id)
+            .order_by(log_chunks.c.seq.desc())
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            first, room = None, most_bytes
+            for row in connection.execute(sizes):
+                room -= row.size
+                if first is not None and room < 0:
+                    break
+                first = row.seq
+        return [] if first is None else self.of_job(job_id, after_seq=first - 1, limit=limit, most_bytes=most_bytes)
+
     def chunks(self, job_id: str, *, attempt: int) -> Iterator[LogChunk]:
         """The log of one attempt, piece by piece, in the order it was written."""
         after = 0

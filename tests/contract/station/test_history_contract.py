@@ -30,6 +30,7 @@ def test_history_is_read_from_where_one_left_off(world: LocalWorld) -> None:
     assert len(station.events.after(0, limit=3)) == 3
     pieces = [piece for after in (0, 2) for piece in station.logs.of_job("told", after_seq=after, limit=2)]
     assert pieces == store.logs.of_job("told")
+    assert station.logs.latest("told", limit=2) == pieces[-2:]
     readings = station.readings.numbered("told")
     assert [reading.loss for _, reading in readings] == [0.5, 0.25, float("inf")]
     assert station.readings.numbered("told", after_seq=readings[1][0]) == readings[2:]

@@ -106,15 +106,18 @@ def list_logs(
     job: JobReference,
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=500, description="At most this many pieces, and about 8 MB.")] = 100,
+    latest: Annotated[bool, Query(description="The last ones, whatever `after` is; not for a live stream.")] = False,
     exact: Exact = False,
     last_event_id: LastEventId = None,
 ) -> HistoryPage[LogDocument]:
     found_id = job_id(visit, job, exact)
     if _wants_stream(request):
         return _stream(request, visit, Topic(TopicKind.LOGS, found_id), after or 0, last_event_id)  # type: ignore[return-value]
-    items = read_page(visit.station.logs.of_job(found_id, after_seq=after or 0, limit=limit))
+    logs = visit.station.logs
+    found = logs.latest(found_id, limit=limit) if latest else logs.of_job(found_id, after_seq=after or 0, limit=limit)
+    items = read_page(found)
     last = items[-1].seq if items else after or 0
-    return HistoryPage(items=tuple(items), next=str(last) if items else None, cursor=str(last))
+    return HistoryPage(items=tuple(items), next=str(last) if items and not latest else None, cursor=str(last))
 
 
 @routes.get("/jobs/{job}/logs/search", operation_id="search_logs", summary="Lines of a job's log that contain a text")

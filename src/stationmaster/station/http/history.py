@@ -57,6 +57,11 @@ class HttpLogs:
         answer = self._connection.get(path, page, after=after_seq, limit=min(limit, _PIECES), exact=True)
         return [document.value() for document in answer.items]
 
+    def latest(self, job_id: str, *, limit: int = 100) -> Sequence[tuple[int, LogChunk]]:
+        path, page = f"{path_of_job(job_id)}/logs", HistoryPage[LogDocument]
+        answer = self._connection.get(path, page, latest=True, limit=min(limit, _PIECES), exact=True)
+        return [document.value() for document in answer.items]
+
     def follow(self, job_id: str, *, after_seq: int = 0) -> Iterator[Sequence[tuple[int, LogChunk]]]:
         """By a live stream; by pages where the server has none for us, and whenever the connection is lost."""
         jobs = HttpJobs(self._connection)

@@ -40,6 +40,9 @@ class LocalLogs:
     def of_job(self, job_id: str, *, after_seq: int = 0, limit: int = 500) -> Sequence[tuple[int, LogChunk]]:
         return self._store.logs.of_job(job_id, after_seq=after_seq, limit=limit)
 
+    def latest(self, job_id: str, *, limit: int = 100) -> Sequence[tuple[int, LogChunk]]:
+        return self._store.logs.latest(job_id, limit=limit)
+
     def follow(self, job_id: str, *, after_seq: int = 0) -> Iterator[Sequence[tuple[int, LogChunk]]]:
         for _ in LocalJobs(self._installation).watch(job_id):
             while pieces := self.of_job(job_id, after_seq=after_seq):

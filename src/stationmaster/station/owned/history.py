@@ -41,6 +41,10 @@ class OwnedLogs:
         own_job(self._caller, self._all.jobs, job_id)
         return self._all.logs.of_job(job_id, after_seq=after_seq, limit=limit)
 
+    def latest(self, job_id: str, *, limit: int = 100) -> Sequence[tuple[int, LogChunk]]:
+        own_job(self._caller, self._all.jobs, job_id)
+        return self._all.logs.latest(job_id, limit=limit)
+
     def follow(self, job_id: str, *, after_seq: int = 0) -> Iterator[Sequence[tuple[int, LogChunk]]]:
         own_job(self._caller, self._all.jobs, job_id)
         return self._all.logs.follow(job_id, after_seq=after_seq)
