@@ -1,0 +1,1 @@
+"""Widgets that draw lines themselves and write only what has changed."""
