@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, printable, station_of
-from stationmaster.cli.times import time_text
 from stationmaster.station.wire.audit import AuditEntryDocument
+from stationmaster.times import time_text
 
 
 def audit(

@@ -56,7 +56,7 @@ COMMANDS = (
     Command("metrics", "metrics:metrics", "Show a training's series: loss, step time, GPU and memory."),
     Command("analyze", "analyze:analyze", "Show what a training wasted or died of, and what to change."),
     Command("compare", "compare:compare", "Compare jobs: what differed, and what came of it."),
-    Command("watch", "live:watch", "Show a job live until it ends."),
+    Command("watch", "watch:watch", "Watch all jobs, or one, live."),
     Command("stop", "jobs:stop", "Stop a training and keep its best checkpoint."),
     Command("save", "requests:save", "Have a running training write a checkpoint now."),
     Command("sample", "requests:sample", "Have a running training make samples now."),

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
-from stationmaster.cli.times import time_text
 from stationmaster.errors import UserError
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.costs import (
@@ -24,6 +23,7 @@ from stationmaster.station.costs import (
     SplitBy,
     period_until,
 )
+from stationmaster.times import time_text
 
 EXPORTED = (
     "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.times import date_text, time_text
 from stationmaster.durations import parse_duration
 from stationmaster.errors import LedgerBroken, UserError
 from stationmaster.model import EntryKind, LedgerEntry
@@ -23,6 +22,7 @@ from stationmaster.station.wire.credits import (
     ProofDocument,
     RefundedDocument,
 )
+from stationmaster.times import date_text, time_text
 
 app = typer.Typer(help="Manage the prepaid credits of users.", no_args_is_help=True, rich_markup_mode=None)
 

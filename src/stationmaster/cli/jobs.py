@@ -21,11 +21,10 @@ from stationmaster.cli.context import (
     station_of,
 )
 from stationmaster.cli.render import job_json, job_line, view_lines
-from stationmaster.cli.times import clock_text
 from stationmaster.errors import UserError
 from stationmaster.event_sentences import sentence
 from stationmaster.model import Desired
-from stationmaster.station.jobs import JobView
+from stationmaster.times import clock_text
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; these commands need few
@@ -170,7 +169,7 @@ def cancel(
     """
     with station_of(context) as station:
         found = station.jobs.find(job)
-        lost = _would_be_lost(station.jobs.view(found.id)) if found.outcome is None and not keep else None
+        lost = station.jobs.view(found.id).at_risk if found.outcome is None and not keep else None
         if lost and not yes:
             if not sys.stdin.isatty():
                 raise UserError(
@@ -238,11 +237,3 @@ def ssh(context: typer.Context, job: JobArgument) -> None:
 def _print_unread_count(station: Station) -> None:
     if unread := station.notifications.count_unread():
         typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)
-
-
-def _would_be_lost(view: JobView) -> str | None:
-    at_risk = [one for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at is None]
-    steps = [one.step for one in at_risk if one.step is not None]
-    if steps:
-        return f"the checkpoint of step {max(steps)}"
-    return "the finished model" if at_risk else None

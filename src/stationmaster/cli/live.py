@@ -1,4 +1,4 @@
-"""`stationmaster watch`: a job live, as a display on a terminal, or as one line per change elsewhere."""
+"""One job until it ends, within the lines of the terminal: a display there, one line per change elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import print_json
 from stationmaster.cli.render import EXIT_CODES, health_text, job_json, percent, progress_text, transfer_text
 from stationmaster.durations import format_duration
 from stationmaster.errors import AlreadyEnded
@@ -26,22 +26,6 @@ from stationmaster.station.base import Station
 from stationmaster.station.jobs import JobView
 
 _RELEASE_SECONDS = 120.0
-
-
-def watch(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
-    """Show a job live until it ends.
-
-    The exit code is that of the job's outcome.
-
-    Examples:
-
-      stationmaster watch 7f3k2q9a
-
-      stationmaster watch cats --json
-    """
-    with station_of(context) as station:
-        found = station.jobs.find(job)
-        raise typer.Exit(follow(station, found.id, as_json=as_json or options_of(context).as_json))
 
 
 def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str] | None = None) -> int:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.times import time_text
 from stationmaster.station.wire.notifications import DeliveryDocument, NoteDocument
+from stationmaster.times import time_text
 
 app = typer.Typer(help="Send test notifications, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
 

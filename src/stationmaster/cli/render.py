@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stationmaster.cli.context import printable
-from stationmaster.cli.times import time_text
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
 from stationmaster.model import (
@@ -21,6 +20,7 @@ from stationmaster.model import (
 )
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
+from stationmaster.times import time_text
 
 if TYPE_CHECKING:
     from stationmaster.station.proposals import Terms  # imports much that `jobs` does not need

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
-from stationmaster.cli.times import time_text
 from stationmaster.durations import format_duration, parse_duration
 from stationmaster.errors import UserError
 from stationmaster.model import SINGLE_USER, Right
 from stationmaster.station.tokens import NewToken, Token
 from stationmaster.station.wire.tokens import CreatedTokenDocument, SignInLinkDocument, TokenDocument
+from stationmaster.times import time_text
 
 app = typer.Typer(
     help="Manage tokens, which programs send to the HTTP service.",

@@ -47,6 +47,15 @@ class JobView:
     health: RunHealth | None = None  # by the analysis of the last attempt that trained
 
     @property
+    def at_risk(self) -> str | None:
+        """What would be lost with the machine, in words; None if nothing would."""
+        found = [one for one in self.checkpoints if one.kind == "checkpoint" and one.verified_at is None]
+        steps = [one.step for one in found if one.step is not None]
+        if steps:
+            return f"the checkpoint of step {max(steps)}"
+        return "the finished model" if found else None
+
+    @property
     def rented_seconds(self) -> float:
         """How long the job has had its machines so far, all attempts together."""
         spans = ((rental.held_at, rental.gone_at or self.now) for rental in self.rentals)

@@ -48,9 +48,7 @@ class Logs:
             )
             return [(row["seq"], chunk_from_row(row)) for row in connection.execute(query).mappings()]
 
-    def latest(
-        self, job_id: str, *, limit: int = 100, most_bytes: int = _PAGE_BYTES
-    ) -> list[tuple[int, LogChunk]]:
+    def latest(self, job_id: str, *, limit: int = 100, most_bytes: int = _PAGE_BYTES) -> list[tuple[int, LogChunk]]:
         """The last (sequence number, chunk) pairs in the order they were written, limited as in `of_job`."""
         sizes = (
             sa.select(log_chunks.c.seq, log_chunks.c.size)

@@ -21,7 +21,7 @@ class Curve:
     x: tuple[float, ...] = ()
     y: tuple[float, ...] = ()
     unit: str = ""
-    x_unit: str = ""
+    ends: tuple[str, str] = ("", "")  # what is written below the first and the last point
     bottom: float | None = None
     top: float | None = None
     empty: str = "nothing measured yet"
@@ -45,9 +45,9 @@ def chart_lines(curve: Curve, *, width: int, height: int) -> list[Line]:
     for place, row in enumerate(drawn):
         label = number(high) if place == 0 else number(low) if place == rows - 1 else ""
         lines.append(((f"{label:>{_LABEL}} ", "dim"), (row, "curve")))
-    span = f"{number(points[0][0])}{curve.x_unit}", f"{number(points[-1][0])}{curve.x_unit}"
-    gap = max(1, width - _LABEL - 1 - len(span[0]) - len(span[1]))
-    lines.append(((" " * (_LABEL + 1) + span[0] + " " * gap + span[1], "dim"),))
+    first, final = curve.ends
+    gap = max(1, width - _LABEL - 1 - len(first) - len(final))
+    lines.append(((" " * (_LABEL + 1) + first + " " * gap + final, "dim"),))
     return lines[:height]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, set_cell_size
 
@@ -26,6 +26,7 @@ class Column:
     width: int
     text: Callable[[FleetRow, int], str]
     sort: Callable[[FleetRow], float | str | None] | None = None
+    short: str = ""  # a title that fits where the whole one does not
     is_right: bool = True
     toned: bool = False
 
@@ -115,14 +116,7 @@ def progress_text(row: FleetRow, width: int) -> str:
 
 
 def _column(column: Column, width: int) -> Column:
-    return Column(
-        title=column.title,
-        width=width,
-        text=column.text,
-        sort=column.sort,
-        is_right=column.is_right,
-        toned=column.toned,
-    )
+    return replace(column, width=width)
 
 
 def _status(row: FleetRow, width: int) -> str:
@@ -138,7 +132,7 @@ _ID = Column(title="ID", width=8, text=lambda row, _: row.id, sort=lambda row: r
 _NAME = Column(title="Name", width=16, text=lambda row, _: row.name, sort=lambda row: row.name, is_right=False)
 _GPU = Column(title="GPU", width=8, text=lambda row, _: row.gpu or UNKNOWN, sort=lambda row: row.gpu, is_right=False)
 _STATUS = Column(title="Status", width=11, text=_status, sort=lambda row: row.status, is_right=False, toned=True)
-_PROGRESS = Column(title="Progress", width=7, text=progress_text, sort=lambda row: row.progress)
+_PROGRESS = Column(title="Progress", short="Prog", width=7, text=progress_text, sort=lambda row: row.progress)
 _GPU_PERCENT = Column(
     title="GPU%", width=5, text=lambda row, _: percent(row.gpu_percent), sort=lambda row: row.gpu_percent
 )

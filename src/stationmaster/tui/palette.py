@@ -45,8 +45,8 @@ LIGHT: Palette = {
 def has_light_background(environ: Mapping[str, str]) -> bool:
     """What terminals such as xterm, konsole and rxvt say of themselves.
 
-    >>> has_light_background({"COLORFGBG": "0;15"}), has_light_background({"COLORFGBG": "15;0"}), has_light_background({})
-    (True, False, False)
+    >>> has_light_background({"COLORFGBG": "0;15"}), has_light_background({"COLORFGBG": "15;0"})
+    (True, False)
     """
     background = environ.get("COLORFGBG", "").rpartition(";")[2]
     return background in ("7", "15")

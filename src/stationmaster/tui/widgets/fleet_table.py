@@ -173,7 +173,8 @@ class FleetTable(Widget, can_focus=True):
         titles = []
         for placed in self._columns:
             title = placed.column.title
-            if title and title == self.sorted_by:
+            title = title if len(title) <= placed.width else placed.column.short or title
+            if title and placed.column.title == self.sorted_by:
                 title += "▼" if self.is_reversed else "▲"
             titles.append((fitted(title, placed.width, is_right=placed.column.is_right), "header"))
         return (("", ""), *titles)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.cli.times import clock_text, date_text, time_text
+from stationmaster.times import clock_text, date_text, time_text
 
 _BERLIN = ZoneInfo("Europe/Berlin")
 _NOW = datetime(2026, 11, 16, 14, 5, 30, tzinfo=_BERLIN).timestamp()

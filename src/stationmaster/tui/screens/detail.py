@@ -1,0 +1,185 @@
+"""One training or machine in detail: its facts, its curves, and its lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer, Input
+
+from stationmaster.tui import keys
+from stationmaster.tui.lines import Line, line
+from stationmaster.tui.messages import ActionWanted, SearchWanted
+from stationmaster.tui.palette import Palette
+from stationmaster.tui.sources.base import About, Action, Detail
+from stationmaster.tui.widgets.chart import Chart
+from stationmaster.tui.widgets.line_view import LineView
+from stationmaster.tui.widgets.top_bar import TopBar
+
+_MOST_FACTS = 8
+_CHART_SHARE = 0.3
+_LEAST_CHART, _MOST_CHART = 5, 16
+_LOG = "Log"
+
+
+class DetailScreen(Screen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.COMMON, keys.DETAIL, keys.ABOUT_THE_APP, keys.ACTIONS)
+    DEFAULT_CSS = """
+    DetailScreen { layout: vertical; }
+    DetailScreen TopBar { height: 1; }
+    DetailScreen #facts { height: 4; }
+    DetailScreen #curves { height: 8; }
+    DetailScreen #tabs { height: 1; }
+    DetailScreen Input { height: 1; border: none; padding: 0; display: none; }
+    DetailScreen.searching Input { display: block; }
+    """
+    AUTO_FOCUS = ""
+
+    def __init__(self, about: About, palette: Palette, id: str) -> None:
+        super().__init__()
+        self.shown_id = id
+        self._about = about
+        self._palette = palette
+        self._detail: Detail | None = None
+        self._tab = _LOG
+        self._searched: str | None = None
+        self._found: Sequence[Line] = ()
+
+    @property
+    def tab(self) -> str:
+        return self._tab
+
+    def compose(self) -> ComposeResult:
+        yield TopBar(self._about)
+        yield LineView(id="facts")
+        with Horizontal(id="curves"):
+            yield Chart(id="loss")
+            yield Chart(id="memory")
+        yield LineView(id="tabs")
+        yield LineView(id="body", follows=True)
+        yield Input(placeholder="text in the log; Enter searches, Escape closes", compact=True)
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self.set_palette(self._palette)
+        self.query_one(TopBar).set_title(f"{self._about.title}: {self.shown_id}")
+        self._arrange()
+
+    def look(self, detail: Detail) -> None:
+        self._detail = detail
+        top = self.query_one(TopBar)
+        top.set_title(detail.title)
+        top.note_look(detail.at)
+        self._show()
+
+    def show_found(self, text: str, lines: Sequence[Line]) -> None:
+        """The result of a search, in place of the log until Escape."""
+        self._searched, self._found, self._tab = text, lines, _LOG
+        self._show()
+
+    def set_palette(self, palette: Palette) -> None:
+        self._palette = palette
+        for view in self.query(LineView):
+            view.set_palette(palette)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._arrange()
+        self._show()
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is not None and event.widget.id == "tabs":
+            x = 0
+            for name in self._names():
+                x += len(name) + 3
+                if event.x < x:
+                    self._open_tab(name)
+                    return
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._end_searching()
+        if event.value.strip():
+            self.post_message(SearchWanted(self.shown_id, event.value.strip()))
+
+    def action_back(self) -> None:
+        """Escape leaves the search first, then its result, then the screen."""
+        if self.has_class("searching"):
+            self._end_searching()
+        elif self._searched is not None:
+            self._searched = None
+            self._show()
+        else:
+            self.dismiss()
+
+    def action_search(self) -> None:
+        self.add_class("searching")
+        self.query_one(Input).focus()
+
+    def action_tab(self, number: int) -> None:
+        names = self._names()
+        if number < len(names):
+            self._open_tab(names[number])
+
+    def action_next_tab(self, count: int) -> None:
+        names = self._names()
+        if names:
+            place = names.index(self._tab) if self._tab in names else 0
+            self._open_tab(names[(place + count) % len(names)])
+
+    def action_scroll(self, count: int) -> None:
+        self.query_one("#body", LineView).scroll_lines(count)
+
+    def action_act(self, action: str) -> None:
+        self.post_message(ActionWanted(self.shown_id, Action(action)))
+
+    def _names(self) -> list[str]:
+        return list(self._detail.tabs) if self._detail else []
+
+    def _open_tab(self, name: str) -> None:
+        self._tab = name
+        self._show()
+        # A log is read from its end, a list of recommendations from its beginning.
+        self.query_one("#body", LineView).scroll_lines(10**6 if name in (_LOG, "Events") else -(10**6))
+
+    def _end_searching(self) -> None:
+        self.remove_class("searching")
+        self.set_focus(None)
+
+    def _arrange(self) -> None:
+        """Share the height: on a small screen the charts stay readable and the lists keep half of it."""
+        if self.is_mounted:
+            height = round(self.size.height * _CHART_SHARE)
+            self.query_one("#curves").styles.height = max(_LEAST_CHART, min(_MOST_CHART, height))
+
+    def _show(self) -> None:
+        detail = self._detail
+        if detail is None or not self.is_mounted:
+            return
+        facts = detail.facts[:_MOST_FACTS]
+        view = self.query_one("#facts", LineView)
+        if view.styles.height is None or view.styles.height.value != len(facts):
+            view.styles.height = len(facts)
+        view.show(facts)
+        for chart, curve in zip(self.query(Chart), detail.curves, strict=True):
+            chart.draw(curve)
+        if self._tab not in detail.tabs:
+            self._tab = next(iter(detail.tabs))
+        self.query_one("#tabs", LineView).show([self._tab_line(detail)])
+        body = self.query_one("#body", LineView)
+        if self._searched is not None and self._tab == _LOG:
+            body.show(self._found or [line("no line contains it", "dim")])
+        else:
+            body.show(detail.tabs[self._tab])
+
+    def _tab_line(self, detail: Detail) -> Line:
+        spans = [
+            (f" {number} {name} "[: len(name) + 3], "tab" if name == self._tab else "dim")
+            for number, name in enumerate(detail.tabs, start=1)
+        ]
+        if self._searched is not None and self._tab == _LOG:
+            spans.append((f"  {len(self._found)} lines with “{self._searched}”, Escape closes", "accent"))
+        return tuple(spans)

@@ -1,0 +1,159 @@
+"""All trainings or machines on one screen: the summary, the table, and what they print."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widgets import Footer, Input
+
+from stationmaster.tui import keys
+from stationmaster.tui.fleet import ALL, Arrangement, FleetView, arranged, next_of
+from stationmaster.tui.messages import ActionWanted, DetailWanted, LogsCleared
+from stationmaster.tui.palette import Palette
+from stationmaster.tui.sources.base import About, Action
+from stationmaster.tui.status_lines import log_lines, summary_lines, view_line
+from stationmaster.tui.widgets.fleet_table import FleetTable
+from stationmaster.tui.widgets.line_view import LineView
+from stationmaster.tui.widgets.top_bar import TopBar
+
+
+class FleetScreen(Screen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.COMMON, keys.FLEET, keys.ABOUT_THE_APP, keys.ACTIONS)
+    DEFAULT_CSS = """
+    FleetScreen { layout: vertical; }
+    FleetScreen TopBar { height: 1; }
+    FleetScreen #summary { height: 2; }
+    FleetScreen #arrangement { height: 1; }
+    FleetScreen #logs { height: 30%; max-height: 14; border-top: solid $primary; }
+    FleetScreen Input { height: 1; border: none; padding: 0; display: none; }
+    FleetScreen.filtering Input { display: block; }
+    """
+    AUTO_FOCUS = "FleetTable"
+
+    def __init__(self, about: About, palette: Palette) -> None:
+        super().__init__()
+        self._about = about
+        self._palette = palette
+        self._view: FleetView | None = None
+        self._arrangement = Arrangement()
+
+    @property
+    def arrangement(self) -> Arrangement:
+        return self._arrangement
+
+    def compose(self) -> ComposeResult:
+        yield TopBar(self._about)
+        yield LineView(id="summary")
+        yield LineView(id="arrangement")
+        yield FleetTable()
+        logs = LineView(id="logs", follows=True)
+        logs.border_title = "Log: the last 10 lines of each"
+        yield logs
+        yield Input(
+            placeholder="text in the id, name, GPU, status or note; Enter keeps it, Escape clears it", compact=True
+        )
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self.set_palette(self._palette)
+        self._show()
+
+    def look(self, view: FleetView) -> None:
+        """Show another look."""
+        self._view = view
+        self.query_one(TopBar).note_look(view.at, problem=view.problem)
+        self._show()
+
+    def set_palette(self, palette: Palette) -> None:
+        self._palette = palette
+        for view in self.query(LineView):
+            view.set_palette(palette)
+        self.query_one(FleetTable).set_palette(palette)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._show()
+
+    def on_fleet_table_opened(self, event: FleetTable.Opened) -> None:
+        self.post_message(DetailWanted(event.id))
+
+    def on_fleet_table_header_clicked(self, event: FleetTable.HeaderClicked) -> None:
+        how = self._arrangement
+        if how.sort_by == event.title:
+            self._arrange(replace(how, is_reversed=not how.is_reversed))
+        else:
+            self._arrange(replace(how, sort_by=event.title, is_reversed=False))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._arrange(replace(self._arrangement, text=event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._end_filtering()
+
+    def action_open(self) -> None:
+        cursor = self.query_one(FleetTable).cursor
+        if cursor is not None:
+            self.post_message(DetailWanted(cursor))
+
+    def action_filter(self) -> None:
+        self.add_class("filtering")
+        self.query_one(Input).focus()
+
+    def action_sort(self) -> None:
+        how = self._arrangement
+        names: list[str | None] = [None, *self.query_one(FleetTable).sortable]
+        self._arrange(replace(how, sort_by=next_of(names, how.sort_by), is_reversed=False))
+
+    def action_reverse(self) -> None:
+        self._arrange(replace(self._arrangement, is_reversed=not self._arrangement.is_reversed))
+
+    def action_group(self) -> None:
+        groups = self._view.groups if self._view else (ALL,)
+        self._arrange(replace(self._arrangement, group=next_of(groups, self._arrangement.group) or ALL))
+
+    def action_clear_logs(self) -> None:
+        self.query_one("#logs", LineView).show(())
+        self.post_message(LogsCleared())
+
+    def action_reset(self) -> None:
+        """Escape leaves the filter first, then the order and the group."""
+        if self.has_class("filtering") or self._arrangement.text:
+            self.query_one(Input).value = ""
+            self._end_filtering()
+        else:
+            self._arrange(Arrangement())
+
+    def action_move(self, count: int) -> None:
+        self.query_one(FleetTable).move_cursor(count)
+
+    def action_act(self, action: str) -> None:
+        cursor = self.query_one(FleetTable).cursor
+        if cursor is not None:
+            self.post_message(ActionWanted(cursor, Action(action)))
+
+    def _end_filtering(self) -> None:
+        self.remove_class("filtering")
+        self.query_one(FleetTable).focus()
+
+    def _arrange(self, how: Arrangement) -> None:
+        self._arrangement = how
+        self.query_one(FleetTable).set_sort(how.sort_by, is_reversed=how.is_reversed)
+        self._show()
+
+    def _show(self) -> None:
+        if self._view is None or not self.is_mounted:
+            return
+        view, how, width = self._view, self._arrangement, self.size.width
+        table = self.query_one(FleetTable)
+        key = table.sort_key(how.sort_by)
+        rows = arranged(view.rows, how, None if key is None else key.column.sort)
+        table.show(rows)
+        self.query_one("#summary", LineView).show(summary_lines(view.summary, width=width))
+        self.query_one("#arrangement", LineView).show([view_line(view, how, shown=len(rows))])
+        shown = {row.id for row in rows}
+        logs = self.query_one("#logs", LineView)
+        logs.show(log_lines([entry for entry in view.logs if entry.id in shown]))
