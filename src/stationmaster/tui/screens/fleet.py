@@ -35,12 +35,12 @@ class FleetScreen(Screen[None]):
     """
     AUTO_FOCUS = "FleetTable"
 
-    def __init__(self, about: About, palette: Palette) -> None:
+    def __init__(self, about: About, palette: Palette, *, group: str = ALL) -> None:
         super().__init__()
         self._about = about
         self._palette = palette
         self._view: FleetView | None = None
-        self._arrangement = Arrangement()
+        self._arrangement = Arrangement(group=group)
 
     @property
     def arrangement(self) -> Arrangement:
