@@ -16,3 +16,8 @@ def report(name: str, value: float, unit: str, *, at_most: float | None = None, 
 def print_figure(name: str, value: float, unit: str) -> None:
     """Print a figure that has no budget."""
     print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "budget": None, "ok": None}), flush=True)
+
+
+def did_not_run(name: str, why: str) -> None:
+    """Say that something to compare with does not run here, instead of a figure."""
+    print(json.dumps({"name": name, "value": None, "unit": None, "budget": None, "ok": None, "note": why}), flush=True)

@@ -12,7 +12,7 @@ from stationmaster.control.monitoring.instance_metrics import (
     Snapshot,
 )
 from stationmaster.control.monitoring.look import MonitorLook
-from stationmaster.control.monitoring.notices import Notice, NoticeKind, health_reason
+from stationmaster.control.monitoring.notices import Notice, NoticeKind
 
 __all__ = [
     "InstanceHealth",
@@ -25,7 +25,6 @@ __all__ = [
     "NoticeKind",
     "Snapshot",
     "Watched",
-    "health_reason",
 ]
 
 

@@ -17,7 +17,7 @@ from textual.message import Message
 
 from stationmaster.errors import StationmasterError
 from stationmaster.tui import keys
-from stationmaster.tui.fleet import ALL, FleetView, Tone
+from stationmaster.tui.fleet import FleetView, Tone
 from stationmaster.tui.lines import plain
 from stationmaster.tui.looking import DetailLooking, FleetLooking, in_thread
 from stationmaster.tui.messages import ActionWanted, DetailWanted, LogsCleared, SearchWanted
@@ -54,16 +54,15 @@ class FleetApp(App[None]):
         *,
         open_id: str | None = None,
         is_light: bool = False,
-        group: str | None = None,
         open_link: Callable[[str], str | None] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)  # from the start, or NO_COLOR would only turn colours into greys
         self._source = source
         self._open_id = open_id
         self._is_light = is_light
         self._open_link = open_link
         self._is_paused = False
-        self._fleet = FleetScreen(source.about, self._palette, group=group or ALL)
+        self._fleet = FleetScreen(source.about, self._palette)
         self._looking = FleetLooking(source, lambda found: self._publish(found, None))
         self._detail_looking: DetailLooking | None = None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -93,13 +94,12 @@ class Tmux:
 
     def exit_code(self, *, seconds: float = PATIENCE_SECONDS) -> int:
         """Wait for the end of the command that was started last."""
-        mark = f", {self._commands}"
-
-        def ended() -> list[str]:
-            return [line for line in self.screen().splitlines() if line.startswith(_ENDED) and line.endswith(mark)]
-
-        shown = until(ended, "the end of the command", seconds=seconds, story=self.screen)
-        return int(shown[-1].removeprefix(_ENDED).removesuffix(mark))
+        # A key that was pressed may be shown before it.
+        pattern = re.compile(rf"{_ENDED} (\d+), {self._commands}$", re.MULTILINE)
+        shown = until(
+            lambda: pattern.search(self.screen()), "the end of the command", seconds=seconds, story=self.screen
+        )
+        return int(shown[1])
 
     def type(self, text: str) -> None:
         self._tmux("send-keys", "-l", text)
@@ -141,12 +141,9 @@ class Tmux:
 
         return until(shown, f"{texts} on the screen", seconds=seconds, story=self.screen)
 
-    def until_gone(self, text: str, *, seconds: float = PATIENCE_SECONDS) -> str:
-        def gone() -> str | None:
-            screen = self.screen()
-            return screen if text not in screen else None
-
-        return until(gone, f"{text!r} gone from the screen", seconds=seconds, story=self.screen)
+    def until_screen(self, fits: Callable[[list[str]], bool], what: str, *, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until the lines of the screen fit."""
+        until(lambda: fits(self.screen().split("\n")[:-1]), what, seconds=seconds, story=self.screen)
 
     def running(self) -> list[int]:
         """The processes of this terminal, without its shell."""

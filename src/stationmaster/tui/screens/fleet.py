@@ -35,12 +35,12 @@ class FleetScreen(Screen[None]):
     """
     AUTO_FOCUS = "FleetTable"
 
-    def __init__(self, about: About, palette: Palette, *, group: str = ALL) -> None:
+    def __init__(self, about: About, palette: Palette) -> None:
         super().__init__()
         self._about = about
         self._palette = palette
         self._view: FleetView | None = None
-        self._arrangement = Arrangement(group=group)
+        self._arrangement = Arrangement()
 
     @property
     def arrangement(self) -> Arrangement:

@@ -103,7 +103,7 @@ class FleetTable(Widget, can_focus=True):
         cells = self._cells(self._top + y - _HEADER)
         if cells is None:
             self._drawn.pop(y, None)
-            return Strip.blank(width)
+            return Strip.blank(width, self.palette[""])
         self._drawn[y] = cells
         under_cursor = self._rows[self._top + y - _HEADER].id == self._cursor
         strip = self._strip(cells, "cursor" if under_cursor else "")

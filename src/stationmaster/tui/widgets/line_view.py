@@ -75,9 +75,9 @@ class LineView(Widget):
         shown = _at(self._lines, self._top + y)
         width = self.size.width
         if shown is None:
-            return Strip.blank(width)
-        styles = self.palette
-        return Strip([Segment(text, styles.get(name, styles[""])) for text, name in shown]).adjust_cell_length(width)
+            return Strip.blank(width, self.palette[""])
+        styles, usual = self.palette, self.palette[""]
+        return Strip([Segment(text, styles.get(name, usual)) for text, name in shown]).adjust_cell_length(width, usual)
 
     def on_resize(self, event: events.Resize) -> None:
         self._top = self._bounded(len(self._lines) if self._follows and self._at_end else self._top)
