@@ -12,7 +12,7 @@ from stationmaster.control.monitoring.instance_metrics import (
     Snapshot,
 )
 from stationmaster.control.monitoring.look import MonitorLook
-from stationmaster.control.monitoring.notices import Notice, NoticeKind
+from stationmaster.control.monitoring.notices import Notice, NoticeKind, health_reason
 
 __all__ = [
     "InstanceHealth",
@@ -25,6 +25,7 @@ __all__ = [
     "NoticeKind",
     "Snapshot",
     "Watched",
+    "health_reason",
 ]
 
 

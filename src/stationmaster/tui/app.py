@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +19,7 @@ from textual.message import Message
 
 from stationmaster.errors import StationmasterError
 from stationmaster.tui import keys
-from stationmaster.tui.fleet import FleetView, Tone
+from stationmaster.tui.fleet import ALL, FleetView, Notice, Tone
 from stationmaster.tui.lines import plain
 from stationmaster.tui.looking import DetailLooking, FleetLooking, in_thread
 from stationmaster.tui.messages import ActionWanted, DetailWanted, LogsCleared, SearchWanted
@@ -31,7 +33,8 @@ from stationmaster.tui.widgets.top_bar import TopBar
 _log = logging.getLogger("stationmaster.tui")
 _SEVERITIES: dict[Tone, Literal["information", "warning", "error"]] = {Tone.BAD: "error", Tone.WARNING: "warning"}
 _TOAST_SECONDS = 8.0
-_MOST_TOASTS = 4
+_TOAST_PAUSE_SECONDS = 3.0
+_MOST_NOTICES = 4
 _THEMES = {False: "ansi-dark", True: "ansi-light"}
 
 
@@ -54,7 +57,9 @@ class FleetApp(App[None]):
         *,
         open_id: str | None = None,
         is_light: bool = False,
+        group: str | None = None,
         open_link: Callable[[str], str | None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(ansi_color=True)  # from the start, or NO_COLOR would only turn colours into greys
         self._source = source
@@ -62,7 +67,10 @@ class FleetApp(App[None]):
         self._is_light = is_light
         self._open_link = open_link
         self._is_paused = False
-        self._fleet = FleetScreen(source.about, self._palette)
+        self._clock = clock
+        self._untold: list[Notice] = []
+        self._told_at = -math.inf
+        self._fleet = FleetScreen(source.about, self._palette, group=group or ALL)
         self._looking = FleetLooking(source, lambda found: self._publish(found, None))
         self._detail_looking: DetailLooking | None = None
 
@@ -190,13 +198,16 @@ class FleetApp(App[None]):
             screen.query_one(TopBar).note_problem(_words(problem))
 
     def _announce(self, view: FleetView) -> None:
-        """Toasts, at most a few at a time, and one bell for all of them."""
-        for notice in view.notices[:_MOST_TOASTS]:
-            self._say(notice.sentence, tone=notice.tone)
-        if len(view.notices) > _MOST_TOASTS:
-            self._say(f"and {len(view.notices) - _MOST_TOASTS} more")
-        if view.notices:
-            self.bell()
+        """One toast and one bell for all notices of a look; a fleet that always changes rings only now and then."""
+        self._untold += view.notices
+        if not self._untold or self._clock() - self._told_at < _TOAST_PAUSE_SECONDS:
+            return
+        told, self._untold, self._told_at = self._untold, [], self._clock()
+        worst = next((tone for tone in (Tone.BAD, Tone.WARNING) if any(one.tone is tone for one in told)), Tone.NEUTRAL)
+        told.sort(key=lambda notice: notice.tone is not worst)
+        more = [f"and {len(told) - _MOST_NOTICES} more"] if len(told) > _MOST_NOTICES else []
+        self._say("\n".join([*(notice.sentence for notice in told[:_MOST_NOTICES]), *more]), tone=worst)
+        self.bell()
 
     async def _search(self, id: str, text: str) -> None:
         found = await in_thread(partial(self._source.search_log, id, text))
@@ -233,9 +244,8 @@ class FleetApp(App[None]):
         self._say(_words(problem) if isinstance(problem, StationmasterError) else f"{doing}: {problem}", tone=Tone.BAD)
 
     def _say(self, sentence: str, *, tone: Tone = Tone.NEUTRAL) -> None:
-        self.notify(
-            plain(sentence), severity=_SEVERITIES.get(tone, "information"), timeout=_TOAST_SECONDS, markup=False
-        )
+        text = "\n".join(plain(each) for each in sentence.split("\n"))
+        self.notify(text, severity=_SEVERITIES.get(tone, "information"), timeout=_TOAST_SECONDS, markup=False)
 
 
 def _words(problem: Exception) -> str:

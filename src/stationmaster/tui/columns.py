@@ -14,8 +14,9 @@ from stationmaster.tui.fleet import FleetRow, Tone
 UNKNOWN = "N/A"
 MARKS = {Tone.GOOD: "●", Tone.WARNING: "▲", Tone.BAD: "✖", Tone.NEUTRAL: "·"}
 
-_BAR_WIDTH = 12
-_WIDE = 120  # from this width on there is room for bars and whole words
+_WIDE = 120  # from this width on there is room for names and bars
+_VERY_WIDE = 160
+_FIGURES_WIDTH = 10  # of a progress with epochs and percent, beside its bar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,28 +43,17 @@ class Placed:
 
 def layout(width: int) -> list[Placed]:
     """The columns that fit. All ten figures fit into 80 characters; a wider screen adds names, bars and notes."""
-    is_wide = width >= _WIDE
-    columns = [
-        _MARK,
-        _ID,
-        *([_NAME] if is_wide else []),
-        _GPU,
-        _column(_STATUS, 20 if is_wide else 11),
-        _column(_PROGRESS, _BAR_WIDTH + 10 if is_wide else 7),
-        _GPU_PERCENT,
-        _MEMORY_PERCENT,
-        _LOSS,
-        _RATE,
-        _TOTAL,
-        _ETA,
-    ]
-    placed, x = [], 0
-    for column in columns:
-        placed.append(Placed(column=column, x=x, width=column.width))
-        x += column.width + (column is not _MARK)
-    if width - x >= 12:
-        placed.append(Placed(column=_NOTE, x=x, width=width - x))
-    return placed
+    if width < _WIDE:
+        return _placed(_FIGURES, width)
+    is_very_wide = width >= _VERY_WIDE
+    wider = {
+        _GPU: 12 if is_very_wide else 8,
+        _STATUS: 14 if is_very_wide else 13,
+        _PROGRESS: _FIGURES_WIDTH + (20 if is_very_wide else 10),
+    }
+    mark, number, *figures = _FIGURES
+    name = replace(_NAME, width=24) if is_very_wide else _NAME
+    return _placed([mark, number, name, *(replace(each, width=wider.get(each, each.width)) for each in figures)], width)
 
 
 def cell(row: FleetRow, placed: Placed) -> str:
@@ -108,15 +98,22 @@ def bar(share: float | None, width: int) -> str:
 def progress_text(row: FleetRow, width: int) -> str:
     share = UNKNOWN if row.progress is None else f"{row.progress:.0f}%"
     epochs = f"{row.epoch:.0f}/{row.total_epochs}" if row.epoch and row.total_epochs else ""
-    if width > _BAR_WIDTH:
-        figures = f"{epochs:>5} {share:>4}" if cell_len(epochs) <= 5 else f"{share:>10}"
-        return bar(row.progress, width - 10) + figures
+    if width > _FIGURES_WIDTH:
+        figures = f"{epochs:>5} {share:>4}" if len(epochs) <= 5 else f"{share:>10}"
+        return bar(row.progress, width - _FIGURES_WIDTH) + figures
     both = f"{epochs} {share}".strip() if row.progress is not None or not epochs else epochs
     return both if cell_len(both) <= width else share
 
 
-def _column(column: Column, width: int) -> Column:
-    return replace(column, width=width)
+def _placed(columns: Sequence[Column], width: int) -> list[Placed]:
+    """The columns side by side, and a note where there is room for one."""
+    placed, x = [], 0
+    for column in columns:
+        placed.append(Placed(column=column, x=x, width=column.width))
+        x += column.width + (column.title != "")
+    if width - x >= _NOTE.width:
+        placed.append(Placed(column=_NOTE, x=x, width=width - x))
+    return placed
 
 
 def _status(row: FleetRow, width: int) -> str:
@@ -129,7 +126,7 @@ def _money(row: FleetRow) -> str:
 
 _MARK = Column(title="", width=1, text=lambda row, _: MARKS[row.tone], is_right=False, toned=True)
 _ID = Column(title="ID", width=8, text=lambda row, _: row.id, sort=lambda row: row.id, is_right=False)
-_NAME = Column(title="Name", width=16, text=lambda row, _: row.name, sort=lambda row: row.name, is_right=False)
+_NAME = Column(title="Name", width=14, text=lambda row, _: row.name, sort=lambda row: row.name, is_right=False)
 _GPU = Column(title="GPU", width=8, text=lambda row, _: row.gpu or UNKNOWN, sort=lambda row: row.gpu, is_right=False)
 _STATUS = Column(title="Status", width=11, text=_status, sort=lambda row: row.status, is_right=False, toned=True)
 _PROGRESS = Column(title="Progress", short="Prog", width=7, text=progress_text, sort=lambda row: row.progress)
@@ -156,3 +153,4 @@ _ETA = Column(
     sort=lambda row: row.eta_seconds,
 )
 _NOTE = Column(title="Note", width=12, text=lambda row, _: row.note, is_right=False)
+_FIGURES = (_MARK, _ID, _GPU, _STATUS, _PROGRESS, _GPU_PERCENT, _MEMORY_PERCENT, _LOSS, _RATE, _TOTAL, _ETA)

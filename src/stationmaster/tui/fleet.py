@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from stationmaster.money import ZERO, MicroDollars, cost
+from stationmaster.tui.lines import Line
 
 ALL = "All"
 """The group with every row."""
@@ -74,10 +75,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """A line that a training printed, and whose it is."""
+    """A line that a training printed, as it is shown, and whose it is."""
 
     id: str
-    text: str
+    line: Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

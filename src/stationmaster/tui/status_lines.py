@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from stationmaster.money import format_dollars
 from stationmaster.tui.columns import percent
-from stationmaster.tui.fleet import ALL, Arrangement, FleetSummary, FleetView, LogEntry
+from stationmaster.tui.fleet import ALL, Arrangement, FleetSummary, FleetView
 from stationmaster.tui.lines import Line, Span
 
 
@@ -49,7 +49,3 @@ def _view_spans(view: FleetView, how: Arrangement, *, shown: int) -> Iterator[Sp
         yield "no row fits; Escape shows all", "warning"
     elif how.group != ALL and len(view.groups) <= 1:
         yield how.group, "dim"
-
-
-def log_lines(entries: Iterable[LogEntry]) -> list[Line]:
-    return [((f"#{entry.id} ", "accent"), (entry.text, "")) for entry in entries]

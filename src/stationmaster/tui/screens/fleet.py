@@ -16,7 +16,7 @@ from stationmaster.tui.fleet import ALL, Arrangement, FleetView, arranged, next_
 from stationmaster.tui.messages import ActionWanted, DetailWanted, LogsCleared
 from stationmaster.tui.palette import Palette
 from stationmaster.tui.sources.base import About, Action
-from stationmaster.tui.status_lines import log_lines, summary_lines, view_line
+from stationmaster.tui.status_lines import summary_lines, view_line
 from stationmaster.tui.widgets.fleet_table import FleetTable
 from stationmaster.tui.widgets.line_view import LineView
 from stationmaster.tui.widgets.top_bar import TopBar
@@ -35,12 +35,12 @@ class FleetScreen(Screen[None]):
     """
     AUTO_FOCUS = "FleetTable"
 
-    def __init__(self, about: About, palette: Palette) -> None:
+    def __init__(self, about: About, palette: Palette, *, group: str = ALL) -> None:
         super().__init__()
         self._about = about
         self._palette = palette
         self._view: FleetView | None = None
-        self._arrangement = Arrangement()
+        self._arrangement = Arrangement(group=group)
 
     @property
     def arrangement(self) -> Arrangement:
@@ -155,5 +155,4 @@ class FleetScreen(Screen[None]):
         self.query_one("#summary", LineView).show(summary_lines(view.summary, width=width))
         self.query_one("#arrangement", LineView).show([view_line(view, how, shown=len(rows))])
         shown = {row.id for row in rows}
-        logs = self.query_one("#logs", LineView)
-        logs.show(log_lines([entry for entry in view.logs if entry.id in shown]))
+        self.query_one("#logs", LineView).show([entry.line for entry in view.logs if entry.id in shown])

@@ -9,11 +9,10 @@ from stationmaster.model import LogChunk
 from stationmaster.station.history import Logs
 from stationmaster.tui.fleet import LogEntry
 from stationmaster.tui.lines import plain
+from stationmaster.tui.sources.log_ring import LINES_EACH, LogRing
 
-LINES_PER_JOB = 10
 _FIRST_PIECES = 4
 _PIECES = 100
-_MOST_LINES = 2000
 _JOBS_PER_LOOK = 10
 
 
@@ -59,47 +58,34 @@ class LogTail:
 
 
 class FleetLogs:
-    """The last lines of every running job, in the order in which they came. A look reads a few jobs, in turns: a
-    server is asked for each of them.
-    """
+    """The last lines of every running job. A look reads a few jobs, in turns: a server is asked for each of them."""
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
         self._tails: dict[str, LogTail] = {}
         self._turns: list[str] = []
-        self._entries: deque[LogEntry] = deque(maxlen=_MOST_LINES)
+        self._ring = LogRing()
 
     def read(self, job_ids: Iterable[str]) -> tuple[LogEntry, ...]:
-        wanted = list(job_ids)
-        self._turns = [
-            *(one for one in self._turns if one in wanted),
-            *(one for one in wanted if one not in self._turns),
-        ]
+        wanted = set(job_ids)
+        new = sorted(wanted - set(self._turns))
+        self._turns = [*(one for one in self._turns if one in wanted), *new]
         now, later = self._turns[:_JOBS_PER_LOOK], self._turns[_JOBS_PER_LOOK:]
         self._turns = [*later, *now]
         for job_id in now:
-            tail = self._tails.setdefault(job_id, LogTail(self._logs, job_id, most=LINES_PER_JOB))
+            tail = self._tails.setdefault(job_id, LogTail(self._logs, job_id, most=LINES_EACH))
             if fresh := tail.read():
-                newest = list(tail.lines)[-fresh:]
-                self._entries.extend(LogEntry(id=job_id, text=text) for text in newest)
-                self._keep_last(job_id)
-        for gone in self._tails.keys() - set(wanted):
-            del self._tails[gone]
-        return tuple(self._entries)
+                self._ring.add(job_id, list(tail.lines)[-fresh:])
+        self._forget(wanted)
+        return self._ring.entries()
 
     def clear(self) -> None:
-        self._entries.clear()
+        self._ring.clear()
 
-    def _keep_last(self, job_id: str) -> None:
-        """At most ten lines of each job."""
-        surplus = sum(entry.id == job_id for entry in self._entries) - LINES_PER_JOB
-        kept = deque[LogEntry](maxlen=_MOST_LINES)
-        for entry in self._entries:
-            if entry.id == job_id and surplus > 0:
-                surplus -= 1
-            else:
-                kept.append(entry)
-        self._entries = kept
+    def _forget(self, wanted: set[str]) -> None:
+        for gone in self._tails.keys() - wanted:
+            del self._tails[gone]
+        self._ring.keep(wanted)
 
 
 def _as_shown(data: bytes) -> str:

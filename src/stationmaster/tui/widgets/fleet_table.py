@@ -17,7 +17,17 @@ from stationmaster.tui.fleet import FleetRow
 from stationmaster.tui.palette import DARK, Palette
 
 _HEADER = 1
+_FEW = 50
 _Cells = tuple[tuple[str, str], ...]  # texts with the names of their styles
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownCells:
+    """The cells of a row, which are made once for each look."""
+
+    row: FleetRow
+    is_at_cursor: bool
+    cells: _Cells
 
 
 class FleetTable(Widget, can_focus=True):
@@ -50,6 +60,7 @@ class FleetTable(Widget, can_focus=True):
         self._rows: Sequence[FleetRow] = ()
         self._columns: list[Placed] = layout(80)
         self._drawn: dict[int, _Cells] = {}  # by line of the screen: what is there now
+        self._known_cells: dict[str, _KnownCells] = {}
         self._top = 0
         self._cursor: str | None = None
 
@@ -72,6 +83,8 @@ class FleetTable(Widget, can_focus=True):
     def show(self, rows: Sequence[FleetRow]) -> None:
         """Replace all rows and draw the cells that differ."""
         self._rows = rows
+        if len(self._known_cells) > 2 * len(rows) + _FEW:
+            self._known_cells.clear()  # of rows that are gone
         self._keep_cursor()
         self._top = self._bounded(self._top)
         self._draw_changes()
@@ -99,18 +112,17 @@ class FleetTable(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         if y < _HEADER:
-            return self._strip(self._header(), "header").adjust_cell_length(width, self.palette["header"])
+            return self._strip(self._header(), "header", width)
         cells = self._cells(self._top + y - _HEADER)
         if cells is None:
             self._drawn.pop(y, None)
             return Strip.blank(width, self.palette[""])
         self._drawn[y] = cells
-        under_cursor = self._rows[self._top + y - _HEADER].id == self._cursor
-        strip = self._strip(cells, "cursor" if under_cursor else "")
-        return strip.adjust_cell_length(width, self.palette["cursor" if under_cursor else ""])
+        return self._strip(cells, cells[0][1], width)
 
     def on_resize(self, event: events.Resize) -> None:
         self._columns = layout(event.size.width)
+        self._known_cells.clear()
         self._top = self._bounded(self._top)
         self._drawn.clear()
         self.refresh()
@@ -159,15 +171,18 @@ class FleetTable(Widget, can_focus=True):
         if place >= len(self._rows):
             return None
         row = self._rows[place]
+        known = self._known_cells.get(row.id)
+        is_at_cursor = row.id == self._cursor
+        if known is not None and known.row is row and known.is_at_cursor == is_at_cursor:
+            return known.cells
         rest = "old" if row.is_old else ""
-        under_cursor = ("", "cursor" if row.id == self._cursor else "")
-        return (
-            under_cursor,
-            *(
-                (cell(row, placed), row.tone.value if placed.column.toned and not row.is_old else rest)
-                for placed in self._columns
-            ),
+        toned = "old" if row.is_old else row.tone.value
+        cells = (
+            ("", "cursor" if is_at_cursor else ""),
+            *((cell(row, placed), toned if placed.column.toned else rest) for placed in self._columns),
         )
+        self._known_cells[row.id] = _KnownCells(row, is_at_cursor, cells)
+        return cells
 
     def _header(self) -> _Cells:
         titles = []
@@ -179,16 +194,21 @@ class FleetTable(Widget, can_focus=True):
             titles.append((fitted(title, placed.width, is_right=placed.column.is_right), "header"))
         return (("", ""), *titles)
 
-    def _strip(self, cells: _Cells, over: str) -> Strip:
-        """The cells at their places. `over` adds its style to every cell: the cursor's."""
+    def _strip(self, cells: _Cells, over: str, width: int) -> Strip:
+        """The cells at their places. `over` adds its style to every cell: the cursor's. All widths are known, so
+        nothing is measured again.
+        """
         added = self.palette[over]
         segments, x = [], 0
         for placed, (text, style) in zip(self._columns, cells[1:], strict=True):
             if placed.x > x:
                 segments.append(Segment(" " * (placed.x - x), added))
-            segments.append(Segment(text, self.palette[style] + added if over != style else added))
+            segments.append(Segment(text, self.palette[style] + added if over else self.palette[style]))
             x = placed.x + placed.width
-        return Strip(segments)
+        if x > width:
+            return Strip(segments, x).crop(0, width)
+        segments.append(Segment(" " * (width - x), added))
+        return Strip(segments, width)
 
     def _keep_cursor(self) -> None:
         """The cursor stays on its row; if that is gone, it moves to the first one."""
