@@ -77,7 +77,7 @@ class Bench:
         source: ScriptedSource,
         *,
         every_seconds: float = 10.0,
-        list_seconds: float = 10.0,
+        list_every_seconds: float = 10.0,
         api_seconds: float = 10.0,
         **fleet: object,
     ) -> None:
@@ -92,7 +92,7 @@ class Bench:
             warnings=warnings,
             publish=self.looks.append,
             every_seconds=every_seconds,
-            list_seconds=list_seconds,
+            list_every_seconds=list_every_seconds,
             api_seconds=api_seconds,
             timing=self.time.timing,
         )

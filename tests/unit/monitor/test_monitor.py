@@ -38,7 +38,7 @@ async def test_an_hour_takes_at_most_360_list_calls_whatever_the_interval(every:
 
 @asynchronous
 async def test_a_hundred_machines_that_change_every_second_make_about_one_look_a_second() -> None:
-    bench = Bench(ScriptedSource(), every_seconds=1.0, list_seconds=0.0)
+    bench = Bench(ScriptedSource(), every_seconds=1.0, list_every_seconds=1.0)
     machines = MockMachines(ids=tuple(str(number) for number in range(100)), clock=bench.time.timing.clock)
     bench.monitor._listing = bench.monitor._logs = machines
     async with bench:

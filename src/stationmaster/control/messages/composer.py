@@ -47,6 +47,10 @@ class MessageComposer:
         text = text_of_alert(alert, job)
         return list(self._addressed(f"alert:{number}", text, recipients, job_id=alert.job_id, at=alert.at))
 
+    def for_notice(self, cause: str, text: MessageText, *, at: float) -> list[NewMessage]:
+        """Messages to the single user about something that is no event of a job."""
+        return list(self._addressed(cause, text, [self._recipients.owner(None)], job_id=None, at=at))
+
     def _addressed(
         self, cause: str, text: MessageText, recipients: list[Recipient], *, job_id: str | None, at: float
     ) -> Iterator[NewMessage]:

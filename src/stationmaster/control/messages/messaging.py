@@ -27,10 +27,11 @@ _TIMEOUT_SECONDS = 10.0  # of a request to a messaging service
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messaging:
-    """Recipients, sender and notifier on one HTTP client; call `close` when done."""
+    """Recipients, composer, sender and notifier on one HTTP client; call `close` when done."""
 
     client: httpx.AsyncClient
     recipients: Recipients
+    composer: MessageComposer
     sender: MessageSender
     notifier: Notifier
 
@@ -48,6 +49,7 @@ def open_messaging(settings: Settings, store: Store) -> Messaging:
     return Messaging(
         client=client,
         recipients=recipients,
+        composer=composer,
         sender=sender,
         notifier=Notifier(
             store,

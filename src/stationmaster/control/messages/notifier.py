@@ -76,7 +76,7 @@ class Notifier:
         """Queue messages for new events and alerts, and send those that are due."""
         await self._ask(self._follow, _EVENTS, self._new_events)
         await self._ask(self._follow, _ALERTS, self._new_alerts)
-        await self._send_due(owner)
+        await self.send_due(owner)
 
     def _new_events(self, after: int) -> list[_Followed]:
         found = self._store.events.after(after, kinds=EVENT_KINDS, limit=_PAGE)
@@ -122,7 +122,8 @@ class Notifier:
         if messages:
             self._store.outbox.add(messages)
 
-    async def _send_due(self, owner: str) -> None:
+    async def send_due(self, owner: str) -> None:
+        """Send the queued messages that are due."""
         while await self._ask(self._store.outbox.has_due):
             begun = boottime()
             messages = await self._ask(self._store.outbox.claim, owner, limit=_BATCH, seconds=self._lease_seconds)

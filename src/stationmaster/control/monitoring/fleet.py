@@ -51,14 +51,24 @@ class Fleet:
         self._known: dict[str, _Known] = {}
         self._unreadable: frozenset[str] = frozenset()
         self._is_stale = False
+        self._problem: str | None = None
+        self._seen: Sightings | None = None
 
     @property
     def is_empty(self) -> bool:
         return not any(known.metrics.seen_at for known in self._known.values())
 
-    def take_listing(self, seen: Sightings, *, now: float) -> None:
-        """The provider's answer."""
-        self._is_stale = False
+    @property
+    def is_last(self) -> bool:
+        """Whether the listing has ended."""
+        return self._seen is not None and self._seen.last
+
+    def take_listing(self, seen: Sightings, *, now: float) -> bool:
+        """The provider's answer. Returns whether it is another one than the last."""
+        if seen is self._seen and not self._is_stale:
+            return False
+        self._seen, self._is_stale, self._problem = seen, False, None
+        now = now if seen.at is None else seen.at
         for words in seen.unreadable:
             if words not in self._unreadable:
                 self._warn(words)
@@ -67,11 +77,13 @@ class Fleet:
         for machine in listed:
             self._take(machine, now=now)
         self._keep_missing({machine.id for machine in listed}, now=now)
+        return True
 
     def keep_old(self, problem: str) -> None:
         """The provider did not answer: everything stays as last known."""
-        self._is_stale = True
-        self._warn(f"{problem}; showing the last known state")
+        if problem != self._problem:
+            self._warn(f"{problem}; showing the last known state")
+        self._is_stale, self._problem = True, problem
         for name in self._wanted:
             if name not in self._known:
                 self._known[name] = self._unknown(name)

@@ -16,3 +16,4 @@ class MonitorLook:
     warnings: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
     complete: bool = True  # every machine has answered or failed; else more follows soon
+    last: bool = False  # the listing has ended; only logs can still change

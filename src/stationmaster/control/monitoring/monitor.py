@@ -60,23 +60,23 @@ class Monitor:
         self,
         *,
         listing: Listing,
-        logs: Logs,
+        logs: Logs | None,
         fleet: Fleet,
         warnings: Warnings,
         publish: Callable[[MonitorLook], None],
         every_seconds: float,
-        list_seconds: float = LIST_SECONDS,
+        list_every_seconds: float = LIST_SECONDS,
         api_seconds: float = _API_SECONDS,
         timing: Timing = REAL_TIME,
     ) -> None:
-        """`list_seconds`: the least time between two listings; 0 where they cost nothing."""
+        """`logs` None: there is no way to read any."""
         self._listing = listing
         self._logs = logs
         self._fleet = fleet
         self._warnings = warnings
         self._publish = publish
         self._every_seconds = every_seconds
-        self._list_seconds = list_seconds
+        self._list_every_seconds = list_every_seconds
         self._api_seconds = api_seconds
         self._timing = timing
         self._told = Told()
@@ -90,7 +90,8 @@ class Monitor:
         self._is_unpaused.set()
 
     async def run(self) -> None:
-        """Look until cancelled. Raises AccessRefused for a key that never worked; nothing else ends it."""
+        """Look until cancelled. Raises AccessRefused for a key that never worked, UserError for a listing that ended
+        without a list; nothing else ends it."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._keep_listing())
@@ -128,12 +129,11 @@ class Monitor:
             self._list_now.clear()
             began = self._timing.monotonic()
             await self._list()
-            least = min(_LEAST_REFRESH_SECONDS, self._list_seconds)
-            await self._rest(began + least)
-            await self._rest(began + max(self._every_seconds, self._list_seconds), self._list_now)
+            await self._rest(began + min(_LEAST_REFRESH_SECONDS, self._list_every_seconds))
+            await self._rest(began + self._list_every_seconds, self._list_now)
 
     async def _list(self) -> None:
-        self._is_listing = True
+        self._is_listing = changed = True
         try:
             async with asyncio.timeout(self._api_seconds):
                 seen = await self._listing.machines()
@@ -144,34 +144,39 @@ class Monitor:
                 raise
             self._fleet.keep_old(str(problem))
         else:
-            self._fleet.take_listing(seen, now=self._timing.clock())
+            changed = self._fleet.take_listing(seen, now=self._timing.clock())
         finally:
             self._is_listing = False
         self._was_listed = True
         await self._forget_gone()
-        if any(machine.id not in self._reading for machine in self._fleet.readable()):
+        if any(machine.id not in self._reading for machine in self._readable()):
             self._read_now.set()
-        self._changed()
+        self._settle(changed=changed)
 
     async def _forget_gone(self) -> None:
         for name in set(self._reading) - self._fleet.ids():
             reading = self._reading.pop(name)
             if reading.task is not None:
                 reading.task.cancel()
-            await self._logs.forget(name)
+            if self._logs is not None:
+                await self._logs.forget(name)
 
     async def _keep_reading(self, tasks: asyncio.TaskGroup) -> None:
         while True:
             await self._is_unpaused.wait()
             self._read_now.clear()
             began = self._timing.monotonic()
-            for machine in self._fleet.readable():
+            for machine in self._readable():
                 reading = self._reading.setdefault(machine.id, _Reading())
                 if reading.task is None and reading.not_before <= began:
                     reading.task = tasks.create_task(self._read(machine, reading))
             await self._rest(began + self._every_seconds, self._read_now)
 
+    def _readable(self) -> list[Sighting]:
+        return [] if self._logs is None else self._fleet.readable()
+
     async def _read(self, machine: Sighting, reading: _Reading) -> None:
+        assert self._logs is not None, "nothing is readable without them"
         changed = False
         try:
             async with self._doubtful_room if reading.failures else self._room:
@@ -186,20 +191,18 @@ class Monitor:
             reading.failures = 0
         finally:
             was_tried, reading.task, reading.was_tried = reading.was_tried, None, True
-        if changed or not was_tried:
-            self._changed()
-        elif not self.is_asking:
-            self._is_settled.set()
+        self._settle(changed=changed or not was_tried)
 
     def _failed(self, machine: Sighting, reading: _Reading, problem: str) -> bool:
         reading.failures += 1
         reading.not_before = self._timing.monotonic() + _back_off_seconds(reading.failures)
         return self._fleet.take_log_problem(machine.id, problem)
 
-    def _changed(self) -> None:
+    def _settle(self, *, changed: bool) -> None:
         if not self.is_asking:
             self._is_settled.set()
-        self._is_dirty.set()
+        if changed:
+            self._is_dirty.set()
 
     async def _keep_publishing(self) -> None:
         """The first look follows the first listing at once; later ones wait a little for what else is coming."""
@@ -220,11 +223,15 @@ class Monitor:
         snapshot = self._fleet.snapshot(now=self._timing.clock())
         self._told, notices = new_notices(self._told, snapshot)
         return MonitorLook(
-            snapshot=snapshot, warnings=self._warnings.take(), notices=notices, complete=self._is_complete()
+            snapshot=snapshot,
+            warnings=self._warnings.take(),
+            notices=notices,
+            complete=self._is_complete(),
+            last=self._fleet.is_last,
         )
 
     def _is_complete(self) -> bool:
-        readings = (self._reading.get(machine.id) for machine in self._fleet.readable())
+        readings = (self._reading.get(machine.id) for machine in self._readable())
         return not self.is_asking and all(reading is not None and reading.was_tried for reading in readings)
 
     async def _rest(self, until: float, wake: asyncio.Event | None = None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from stationmaster.errors import UserError
 from stationmaster.model import SshAccess
 from stationmaster.money import ZERO, MicroDollars
 
@@ -30,11 +29,16 @@ class Sighting:
 class Sightings:
     machines: tuple[Sighting, ...]
     unreadable: tuple[str, ...] = ()  # entries that could not be parsed, described
+    at: float | None = None  # when the list was made, if not just now
+    last: bool = False  # no other list will follow
 
 
 class Listing(Protocol):
     async def machines(self) -> Sightings:
-        """List all machines in one call. Raises a ProviderError when there is no reliable answer."""
+        """List all machines in one call; the same object if nothing changed.
+
+        Raises a ProviderError when there is no reliable answer, UserError when there never will be one.
+        """
 
     async def close(self) -> None: ...
 
@@ -67,19 +71,3 @@ class Logs(Protocol):
         """Close what is open to a machine."""
 
     async def close(self) -> None: ...
-
-
-class NoLogs:
-    """Machines whose logs cannot be read, all for the same reason."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    async def read(self, machine: Sighting, since: LogPosition | None) -> LogPiece:
-        raise UserError(self._reason)
-
-    async def forget(self, machine_id: str) -> None:
-        """Nothing is open."""
-
-    async def close(self) -> None:
-        """Nothing is open."""

@@ -45,15 +45,15 @@ class SshLogs:
 
     def __init__(self, *, key_path: Path, connect: Callable[[Access], Remote], log_path: str | None = None) -> None:
         """`log_path` is a file name pattern on the machines that replaces the usual one."""
-        self._key_path = key_path
+        self.key_path = key_path
         self._connect = connect
         self._log_path = log_path or ""
         self._open: dict[str, tuple[SshAccess, Remote]] = {}
 
     async def read(self, machine: Sighting, since: LogPosition | None) -> LogPiece:
         """Use the address that worked last, else try each in turn."""
-        if not self._key_path.exists():
-            raise ConfigInvalid(f"there is no SSH key at {self._key_path}", hint="run `stationmaster keys setup`")
+        if not self.key_path.exists():
+            raise ConfigInvalid(f"there is no SSH key at {self.key_path}", hint="run `stationmaster keys setup`")
         problem = Unreachable("there is no way to log in yet")
         for access in sorted(machine.accesses, key=lambda access: access != self._last(machine.id)):
             try:

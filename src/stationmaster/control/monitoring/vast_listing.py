@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from stationmaster.control.monitoring.sources import Sightings
 from stationmaster.control.monitoring.vast_rows import sighting
@@ -12,11 +14,13 @@ from stationmaster.providers.vastai.calls import INTERVALS, Calls
 from stationmaster.providers.vastai.retries import Retries
 from stationmaster.providers.vastai.telemetry import read_telemetry
 from stationmaster.settings import Settings
-from stationmaster.store.store import Store
+
+if TYPE_CHECKING:
+    from stationmaster.store.store import Store
 
 
 def open_vast_listing(
-    settings: Settings, store: Store, *, key_path: str | None, pause: Pause = asyncio.sleep
+    settings: Settings, open_store: Callable[[], Store], *, key_path: str | None, pause: Pause = asyncio.sleep
 ) -> VastListing:
     """The clients of all accounts in the settings. One try per look, because the next look follows soon; only a rate
     limit is waited for, by `pause`. Raises ConfigInvalid if there is no account."""
@@ -26,12 +30,13 @@ def open_vast_listing(
             "Vast.ai needs a key and none is set",
             hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys), or try --mock",
         )
+    limiter = open_store().limiter
     calls = [
         Calls(
             base_url=settings.vastai.api_base_url,
             api_key=key,
             account=account,
-            limiter=store.limiter,
+            limiter=limiter,
             intervals={endpoint: seconds * settings.vastai.call_spacing for endpoint, seconds in INTERVALS.items()},
             retries=Retries(attempts=1),
             pause=pause,

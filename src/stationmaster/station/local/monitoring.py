@@ -1,9 +1,9 @@
-"""Monitors rented machines: builds the listing, the logs and the history that the settings give."""
+"""Monitors rented machines: builds the monitor, its history and its messages, and runs them in the background."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,105 +11,101 @@ from stationmaster.control.monitoring.feed import BackgroundFeed
 from stationmaster.control.monitoring.fleet import Fleet
 from stationmaster.control.monitoring.groups import Groups
 from stationmaster.control.monitoring.look import MonitorLook
-from stationmaster.control.monitoring.monitor import LIST_SECONDS, Monitor, Warnings
-from stationmaster.control.monitoring.sources import Listing, Logs
+from stationmaster.control.monitoring.monitor import Monitor, Warnings
 from stationmaster.control.monitoring.timing import REAL_TIME, Timing
 from stationmaster.errors import UserError
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.monitoring_sources import Sources, open_sources
 from stationmaster.station.monitoring import Watched
 
 if TYPE_CHECKING:
     from stationmaster.control.monitoring.instance_history import InstanceHistory
 
-_MOCK_GROUPS = {"trainings": ("mock-training",), "trouble": ("mock-idle", "mock-exited", "mock-stalled")}
+_MOCK_GROUPS = {
+    "trainings": ("mock-training",),
+    "trouble": ("mock-idle", "mock-overused", "mock-diverging", "mock-exited", "mock-stalled", "mock-silent"),
+}
 
 
 class LocalMonitoring:
     def __init__(self, installation: Installation, *, timing: Timing = REAL_TIME) -> None:
-        """`timing` is for programs in which time passes faster."""
+        """`timing` is for programs in which time passes faster: see `accelerated`."""
         self._installation = installation
         self._timing = timing
 
     def feed(self, watched: Watched, *, every_seconds: float) -> BackgroundFeed:
-        _require_ids(watched.ids)
+        _require_sense(watched)
         groups = Groups(_MOCK_GROUPS if watched.made_up else self._installation.settings.monitor.groups)
         if watched.group is not None:
             groups.require(watched.group)
-        listing, logs, least = self._sources(watched)
-        patterns = user_patterns(self._installation.settings.logs.patterns)
-        wanted = watched.ids or getattr(listing, "ids", ())
-
-        @asynccontextmanager
-        async def open_monitor(publish: Callable[[MonitorLook], None]) -> AsyncIterator[Monitor]:
-            warnings = Warnings()
-            history = self._history(watched, warn=warnings.add)
-
-            def take(look: MonitorLook) -> None:
-                if history is not None and look.complete:
-                    history.add(look.snapshot)
-                publish(look)
-
-            try:
-                yield Monitor(
-                    listing=listing,
-                    logs=logs,
-                    fleet=Fleet(
-                        warn=warnings.add,
-                        wanted=wanted,
-                        group=watched.group,
-                        groups=groups,
-                        only_running=watched.only_running,
-                        patterns=patterns,
-                        made_up=watched.made_up,
-                    ),
-                    warnings=warnings,
-                    publish=take,
-                    every_seconds=every_seconds,
-                    list_seconds=least,
-                    timing=self._timing,
-                )
-            finally:
-                if history is not None:
-                    history.flush()
-                await logs.close()
-                await listing.close()
-
+        sources = open_sources(self._installation, watched, every_seconds=every_seconds, timing=self._timing)
+        open_monitor = partial(self._monitor, watched, groups, sources, every_seconds)
         return BackgroundFeed(open_monitor, groups=groups.names)
 
+    @asynccontextmanager
+    async def _monitor(
+        self,
+        watched: Watched,
+        groups: Groups,
+        sources: Sources,
+        every_seconds: float,
+        publish: Callable[[MonitorLook], None],
+    ) -> AsyncIterator[Monitor]:
+        """The monitor, inside its event loop."""
+        warnings = Warnings()
+        async with AsyncExitStack() as closing:
+            for source in (sources.listing, sources.logs):
+                if source is not None:
+                    closing.push_async_callback(source.close)
+            takers = [publish]
+            if (history := self._history(watched, warn=warnings.add)) is not None:
+                closing.callback(history.flush)
+                takers.insert(0, lambda look: history.add(look.snapshot) if look.complete else None)
+            if watched.notify:
+                from stationmaster.station.local.notice_messages import NoticeMessages
+
+                messages = await closing.enter_async_context(NoticeMessages.open(self._installation, warn=warnings.add))
+                takers.append(lambda look: messages.put(look.notices))
+
+            def take(look: MonitorLook) -> None:
+                for taker in takers:
+                    taker(look)
+
+            yield Monitor(
+                listing=sources.listing,
+                logs=sources.logs,
+                fleet=Fleet(
+                    warn=warnings.add,
+                    wanted=sources.ids,
+                    group=watched.group,
+                    groups=groups,
+                    only_running=watched.only_running,
+                    patterns=user_patterns(self._installation.settings.logs.patterns),
+                    made_up=watched.made_up,
+                ),
+                warnings=warnings,
+                publish=take,
+                every_seconds=every_seconds,
+                list_every_seconds=sources.list_every_seconds,
+                timing=self._timing,
+            )
+
     def _history(self, watched: Watched, *, warn: Callable[[str], None]) -> InstanceHistory | None:
-        """Stores what is shown; None for invented machines."""
-        if watched.made_up:
+        """Stores what is shown of the account's machines."""
+        if watched.made_up or watched.listing is not None:
             return None
         from stationmaster.control.monitoring.instance_history import InstanceHistory
 
         series, limit = self._installation.store.series, self._installation.settings.metrics.cap_bytes
         return InstanceHistory(partial(series.add_of_machine, cap_bytes=limit), warn=warn)
 
-    def _sources(self, watched: Watched) -> tuple[Listing, Logs, float]:
-        """The listing, the logs, and the least seconds between two listings."""
-        if watched.made_up:
-            from stationmaster.control.monitoring.mock import DEFAULT_SEED, MockMachines
 
-            seed = DEFAULT_SEED if watched.seed is None else watched.seed
-            machines = MockMachines(ids=watched.ids, clock=self._timing.clock, seed=seed)
-            return machines, machines, 0.0
-        from stationmaster.control.monitoring.ssh_logs import SshLogs
-        from stationmaster.control.monitoring.vast_listing import open_vast_listing
-        from stationmaster.control.wiring.providers import ssh_key_path
-        from stationmaster.remote.connect import connect
-
-        installation = self._installation
-        key_path = ssh_key_path(installation.settings)
-        listing = open_vast_listing(
-            installation.settings, installation.store, key_path=str(key_path), pause=installation.pause
-        )
-        reach = partial(connect, ssh=installation.settings.ssh)
-        logs = SshLogs(key_path=key_path, connect=reach, log_path=watched.log_path)
-        return listing, logs, LIST_SECONDS
-
-
-def _require_ids(ids: tuple[str, ...]) -> None:
-    wrong = next((word for word in ids if not word.isdigit()), None)
+def _require_sense(watched: Watched) -> None:
+    wrong = next((word for word in watched.ids if not (word.isascii() and word.isdigit())), None)
     if wrong is not None:
         raise UserError(f"{wrong!r} is not the id of a machine", hint="for example: --instances 30007012,30007267")
+    if watched.made_up and watched.notify:
+        raise UserError("notices about made-up machines are not sent", hint="leave out --notify or --mock")
+    if watched.made_up and watched.listing is not None:
+        raise UserError("--mock and --from exclude each other", hint="leave out one of them")

@@ -1,0 +1,102 @@
+"""Sends the monitor's notices as messages: queued in the store first, so that a worker sends what is left over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from stationmaster.control.messages.messaging import Messaging, open_messaging
+from stationmaster.control.monitoring.notices import Notice, NoticeKind
+from stationmaster.errors import StationmasterError
+from stationmaster.notify.markup import clean
+from stationmaster.notify.templates import PRIORITIES, MessageText
+from stationmaster.station.local.installation import Installation
+
+_RETRY_SECONDS = 5.0
+_MOST_WAITING = 200
+_MESSAGE_KINDS = {
+    NoticeKind.EPOCH: "epoch",
+    NoticeKind.EXITED: "machine",
+    NoticeKind.HEALTH: "health",
+    NoticeKind.RECOVERED: "message",
+}
+
+
+class NoticeMessages:
+    """`put` never waits: a slow service delays messages, not looks."""
+
+    def __init__(self, installation: Installation, messaging: Messaging, *, warn: Callable[[str], None]) -> None:
+        self._store = installation.store
+        self._messaging = messaging
+        self._warn = warn
+        self._waiting: asyncio.Queue[Notice] = asyncio.Queue(maxsize=_MOST_WAITING)
+        self._owner = f"monitor-{socket.gethostname()}-{os.getpid()}"
+        self._problem: str | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, installation: Installation, *, warn: Callable[[str], None]) -> AsyncIterator[NoticeMessages]:
+        messaging = open_messaging(installation.settings, installation.store)
+        messages = cls(installation, messaging, warn=warn)
+        sending = asyncio.create_task(messages._keep_sending())
+        try:
+            yield messages
+        finally:
+            sending.cancel()
+            await asyncio.wait({sending})
+            messages._queue(messages._taken())
+            await messaging.close()
+
+    def put(self, notices: Iterable[Notice]) -> None:
+        for notice in notices:
+            if self._waiting.full():
+                self._warn(f"too many notices at once; not sent: {notice.sentence}")
+            else:
+                self._waiting.put_nowait(notice)
+
+    async def _keep_sending(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(_RETRY_SECONDS):
+                    notices = [await self._waiting.get()]
+                notices += self._taken()
+            except TimeoutError:
+                notices = []
+            try:
+                await asyncio.to_thread(self._queue, notices)
+                await self._messaging.notifier.send_due(self._owner)
+                self._problem = None
+            except StationmasterError as problem:
+                if str(problem) != self._problem:
+                    self._warn(f"notices were not sent: {problem}")
+                self._problem = str(problem)
+
+    def _taken(self) -> list[Notice]:
+        return [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
+
+    def _queue(self, notices: Iterable[Notice]) -> None:
+        messages = [
+            message
+            for notice in notices
+            for message in self._messaging.composer.for_notice(_cause(notice), _text(notice), at=notice.at)
+        ]
+        if messages:
+            self._store.outbox.add(messages)
+
+
+def _cause(notice: Notice) -> str:
+    """Two programs that watch the same machine send their own messages."""
+    return f"monitor:{notice.instance}:{notice.kind}:{notice.at:.3f}"
+
+
+def _text(notice: Notice) -> MessageText:
+    kind = _MESSAGE_KINDS[notice.kind]
+    return MessageText(
+        kind=kind,
+        text=clean(notice.sentence),
+        priority=PRIORITIES[kind],
+        more=f"More: stationmaster monitor --instances {notice.instance}",
+    )
