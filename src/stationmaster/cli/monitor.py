@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import logging
+import importlib
+import importlib.util
 import sys
-import time
-from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, Options, local_station_of, options_of
-from stationmaster.cli.monitor_output import show
-from stationmaster.station.monitoring import MonitorFeed, MonitorLook, Watched
+from stationmaster.cli.context import JsonOption, finite, local_station_of, options_of
+from stationmaster.cli.monitor_log import LoggedFeed, log_to_file, log_to_stderr
+from stationmaster.cli.monitor_output import JsonOutput, PlainOutput, TableOutput, print_looks
+from stationmaster.cli.terminal import can_draw, keys_from_terminal
+from stationmaster.station.monitoring import MonitorFeed, Watched
 
-_log = logging.getLogger("stationmaster.monitor")
-_COMPLETE_SECONDS = 10.0  # the longest that a machine's log may take
+_APP = "stationmaster.tui.machines_app"
 
 
 def monitor(
@@ -26,18 +25,42 @@ def monitor(
         str | None, typer.Option(metavar="ID,ID", help="Only these machines.", show_default=False)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All running machines of the account.")] = False,
-    interval: Annotated[float, typer.Option(min=1, help="Seconds between updates.")] = 10.0,
+    group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only the machines of this group (setting monitor.groups).")
+    ] = None,
+    interval: Annotated[
+        float,
+        typer.Option(min=1, callback=finite, help="Seconds between updates. The account is listed every 10 at most."),
+    ] = 10.0,
     log_path: Annotated[
         str | None,
         typer.Option(metavar="GLOB", help="Log files on the machines. Default: /workspace/output/*/training.log."),
     ] = None,
+    listing: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Read the machines from the JSON of `vastai show instances --raw` in this file, or - for standard "
+            "input; needs no API key.",
+            show_default=False,
+        ),
+    ] = None,
+    notify: Annotated[
+        bool, typer.Option("--notify", help="Send notices (epoch completed, exited, health) to your channels.")
+    ] = False,
     once: Annotated[bool, typer.Option("--once", help="Print the state once, then exit.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print sentences, also on a terminal; for screen readers.")
+    ] = False,
     mock: Annotated[bool, typer.Option("--mock", help="Show made-up machines; needs no account.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Another seed makes up other machines.", show_default=False)] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Watch rented machines: progress, health, cost and logs.
 
-    Runs until Ctrl-C unless you pass --once. What it shows is stored, except with --mock: see
+    On a terminal this is an app: press ? for its keys, q to leave it. Elsewhere, or with --plain or --json, it prints
+    the state at every interval until Ctrl-C. What it shows of your account's machines is stored: see
     `stationmaster metrics vastai/INSTANCE`.
 
     Examples:
@@ -45,54 +68,41 @@ def monitor(
       stationmaster monitor --instances 30007012,30007267
 
       stationmaster monitor --mock --once --json
+
+      vastai show instances --raw | stationmaster monitor --from - --once
     """
     options = options_of(context)
-    _log_to_stderr(options)
-    watched = Watched(ids=_ids(instances), only_running=everything, log_path=log_path, made_up=mock)
-    with (
-        local_station_of(context, wake=False) as station,
-        closing(station.monitoring.feed(watched, every_seconds=interval)) as feed,
-    ):
-        for look in _looks(feed, every_seconds=interval):
-            for warning in look.warnings:
-                _log.warning(warning)
-            show(look.snapshot, as_json=as_json or options.as_json, repeated=not once)
-            if once:
-                raise typer.Exit(1 if look.snapshot.stale else 0)
-
-
-def _looks(feed: MonitorFeed, *, every_seconds: float) -> Iterator[MonitorLook]:
-    """One look per interval: the first complete one, or at its end the newest."""
-    while True:
-        began, newest = time.monotonic(), None
-        limit = max(every_seconds, _COMPLETE_SECONDS)
-        while newest is None or not newest.complete:
-            left = began + limit - time.monotonic()
-            if left <= 0 and newest is not None:
-                break
-            look = feed.next(seconds=max(0.1, left))
-            if look is not None:
-                newest = (
-                    look
-                    if newest is None
-                    else replace(
-                        look, warnings=(*newest.warnings, *look.warnings), notices=(*newest.notices, *look.notices)
-                    )
-                )
-        yield newest
-        time.sleep(max(0.0, began + every_seconds - time.monotonic()))
-
-
-def _log_to_stderr(options: Options) -> None:
-    """Log to standard error: time, logger, level, message."""
-    level = options.log_level.upper() if options.log_level else "WARNING"
-    logging.basicConfig(
-        level=logging.getLevelNamesMapping().get(level, logging.WARNING),
-        format="%(asctime)s - %(name)s - %(levelname)s - %(message)s",
-        stream=sys.stderr,
+    with_json = as_json or options.as_json
+    with_app = not (once or plain or with_json) and importlib.util.find_spec(_APP) is not None
+    if with_app and listing == "-":
+        listing = keys_from_terminal(options.environ) or listing
+    with_app = with_app and can_draw(options.environ)
+    watched = Watched(
+        ids=_ids(instances),
+        group=group,
+        only_running=everything,
+        log_path=log_path,
+        listing=listing,
+        made_up=mock,
+        seed=seed,
+        notify=notify,
     )
-    logging.getLogger("asyncssh").setLevel(logging.ERROR)
+    with local_station_of(context, wake=False) as station:
+        if with_app and sys.stderr.isatty():
+            log_to_file(None if mock else station.settings.home / "monitor.log", options.log_level)
+        else:
+            log_to_stderr(options.log_level)
+        with closing(station.monitoring.feed(watched, every_seconds=interval)) as feed:
+            if with_app:
+                raise typer.Exit(_show_app(LoggedFeed(feed), made_up=mock, interval=interval))
+            output = JsonOutput(repeated=not once) if with_json else PlainOutput() if plain else TableOutput()
+            raise typer.Exit(print_looks(LoggedFeed(feed), output, every_seconds=interval, once=once))
 
 
 def _ids(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip().lstrip("#") for word in (text or "").split(",") if word.strip())
+
+
+def _show_app(feed: MonitorFeed, *, made_up: bool, interval: float) -> int:
+    code: int = importlib.import_module(_APP).run_machines(feed, made_up=made_up, interval=interval)
+    return code

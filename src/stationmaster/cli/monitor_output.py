@@ -4,39 +4,123 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stationmaster.cli.context import print_json
+from stationmaster.cli.context import print_json, printable
 from stationmaster.cli.render import dollars, instant
 from stationmaster.money import format_dollars
-from stationmaster.station.monitoring import InstanceMetrics, InstancesSummary, Snapshot
+from stationmaster.station.monitoring import (
+    InstanceHealth,
+    InstanceMetrics,
+    InstancesSummary,
+    MonitorFeed,
+    MonitorLook,
+    Snapshot,
+    health_reason,
+)
 
 _ICONS = {"running": "✅", "loading": "🔄", "exited": "❌", "created": "⏳"}
+_MADE_UP = "MOCK DATA: these machines are made up."
+_COMPLETE_SECONDS = 10.0  # the longest that a machine's log may take
 _COLUMNS = ("ID", "GPU", "Status", "Progress", "GPU%", "Mem%", "Loss", "Cost/hr", "Total", "ETA")
 
 
-def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
+class Output(Protocol):
+    def show(self, look: MonitorLook) -> None: ...
+
+
+def print_looks(feed: MonitorFeed, output: Output, *, every_seconds: float, once: bool) -> int:
+    """Print one look per interval until interrupted or, with `once`, one in all; the exit code."""
+    for look in _looks(feed, every_seconds=every_seconds):
+        output.show(look)
+        sys.stdout.flush()
+        if once:
+            return 1 if look.snapshot.stale else 0
+        if look.last and look.complete:
+            break
+    return 0
+
+
+class JsonOutput:
+    """One object per line, or one in all."""
+
+    def __init__(self, *, repeated: bool) -> None:
+        self._repeated = repeated
+
+    def show(self, look: MonitorLook) -> None:
+        if self._repeated:
+            sys.stdout.write(json.dumps(look_json(look), ensure_ascii=False) + "\n")
+        else:
+            print_json(look_json(look))
+
+
+class TableOutput:
+    def show(self, look: MonitorLook) -> None:
+        console = Console()
+        if look.snapshot.made_up:
+            console.print(_MADE_UP, markup=False, highlight=False)
+        console.print(_table(look.snapshot))
+        console.print(_summary_line(look.snapshot.summary), markup=False, highlight=False)
+
+
+class PlainOutput:
+    """Sentences without signs that cannot be read out. After the first look only machines that changed are printed:
+    in status, health or whole percents."""
+
+    def __init__(self) -> None:
+        self._printed: dict[str, tuple[object, ...]] = {}
+
+    def show(self, look: MonitorLook) -> None:
+        snapshot = look.snapshot
+        lines = [_MADE_UP] if snapshot.made_up and not self._printed else []
+        for instance in snapshot.instances:
+            state = _spoken_state(instance)
+            if self._printed.get(instance.id) != state:
+                lines.append(_sentence(instance))
+        lines += [f"Notice: {printable(notice.sentence)}" for notice in look.notices]
+        self._printed = {instance.id: _spoken_state(instance) for instance in snapshot.instances}
+        if lines or not snapshot.instances:
+            lines.append(f"Summary: {_summary_line(snapshot.summary)}")
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def look_json(look: MonitorLook) -> dict[str, Any]:
     """One update as JSON; names are stable, money is in dollars, unknown is null."""
+    snapshot = look.snapshot
     return {
         "at": instant(snapshot.at),
         "stale": snapshot.stale,
+        "made_up": snapshot.made_up,
         "instances": [_instance_json(each) for each in snapshot.instances],
         "summary": _summary_json(snapshot.summary),
+        "notices": [
+            {"at": instant(each.at), "instance": each.instance, "kind": each.kind.value, "sentence": each.sentence}
+            for each in look.notices
+        ],
     }
 
 
-def show(snapshot: Snapshot, *, as_json: bool, repeated: bool) -> None:
-    if as_json and repeated:
-        sys.stdout.write(json.dumps(snapshot_json(snapshot), ensure_ascii=False) + "\n")
-        sys.stdout.flush()
-    elif as_json:
-        print_json(snapshot_json(snapshot))
-    else:
-        _print_table(snapshot)
+def _looks(feed: MonitorFeed, *, every_seconds: float) -> Iterator[MonitorLook]:
+    """One look per interval: the first complete one, or at its end the newest."""
+    while True:
+        began, newest = time.monotonic(), None
+        limit = began + max(every_seconds, _COMPLETE_SECONDS)
+        while newest is None or not (newest.complete or time.monotonic() > limit):
+            look = feed.next(seconds=0.5)
+            if look is not None and newest is not None:
+                look = replace(
+                    look, warnings=(*newest.warnings, *look.warnings), notices=(*newest.notices, *look.notices)
+                )
+            newest = look or newest
+        yield newest
+        time.sleep(max(0.0, began + every_seconds - time.monotonic()))
 
 
 def _instance_json(instance: InstanceMetrics) -> dict[str, Any]:
@@ -60,6 +144,9 @@ def _instance_json(instance: InstanceMetrics) -> dict[str, Any]:
         "eta_seconds": _rounded(instance.eta_seconds()),
         "eta": instance.eta(),
         "logs": list(instance.logs),
+        "logged_lines": instance.logged_lines,
+        "groups": list(instance.groups),
+        "ssh": instance.ssh,
         "seen_at": instant(instance.seen_at or None),
         "stale": instance.stale,
         "problem": instance.problem,
@@ -82,12 +169,6 @@ def _summary_json(summary: InstancesSummary) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
-
-
-def _print_table(snapshot: Snapshot) -> None:
-    console = Console()
-    console.print(_table(snapshot))
-    console.print(_summary_line(snapshot.summary), markup=False, highlight=False)
 
 
 def _table(snapshot: Snapshot) -> Table:
@@ -132,3 +213,41 @@ def _summary_line(summary: InstancesSummary) -> str:
 
 def _percent(value: float | None) -> str:
     return "N/A" if value is None else f"{value:.1f}%"
+
+
+def _spoken_state(instance: InstanceMetrics) -> tuple[object, ...]:
+    """What makes it worth to read a machine out again."""
+    share = instance.progress_percentage()
+    return (
+        instance.status,
+        instance.health_status(),
+        instance.stale,
+        instance.problem,
+        instance.epoch and int(instance.epoch),
+        None if share is None else int(share),
+    )
+
+
+def _sentence(instance: InstanceMetrics) -> str:
+    health = instance.health_status()
+    is_bad = health in (InstanceHealth.WARNING, InstanceHealth.ERROR)
+    share = instance.progress_percentage()
+    epochs = (
+        f"epoch {instance.epoch:g} of {instance.total_epochs}, " if instance.epoch and instance.total_epochs else ""
+    )
+    words = [
+        f"{instance.id}: {printable(instance.label)}" if instance.label else f"{instance.id}:",
+        printable(instance.gpu_type),
+        instance.status,
+        f"{health.value} because {health_reason(instance)}" if is_bad else health.value,
+        f"{epochs}progress {'N/A' if share is None else f'{share:.0f}%'}",
+        f"GPU {_percent(instance.gpu_percent)}",
+        f"memory {_percent(instance.memory_percent)}",
+        f"loss {'N/A' if instance.loss is None else f'{instance.loss:.3f}'}",
+        f"{format_dollars(instance.cost_per_hour, 3)} per hour",
+        f"{format_dollars(instance.total_cost)} so far",
+        f"time left {instance.eta()}",
+    ]
+    words += ["old values"] if instance.stale else []
+    words += [f"no log: {printable(instance.problem)}"] if instance.problem else []
+    return ", ".join(words)

@@ -64,7 +64,7 @@ class LogReader:
 
     def summary(self) -> Summary:
         """The state of the training after everything read so far, including an unfinished last line."""
-        return self._with_pending().summary()
+        return (self._with_pending() if self._pending else self._memory).summary()
 
     def state(self) -> dict[str, Any]:
         """All that `restore` needs to continue, as plain JSON; a few kilobytes."""

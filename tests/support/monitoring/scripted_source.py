@@ -46,7 +46,7 @@ class ScriptedSource:
         if isinstance(self.seen, ProviderError):
             raise self.seen
         assert self.seen is not None
-        return self.seen
+        return replace(self.seen)  # the same object would mean that nothing was asked
 
     async def read(self, machine: Sighting, since: LogPosition | None) -> LogPiece:
         self.reads.append(machine.id)

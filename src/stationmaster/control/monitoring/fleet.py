@@ -76,7 +76,10 @@ class Fleet:
         listed = [machine for machine in seen.machines if self._is_watched(machine)]
         for machine in listed:
             self._take(machine, now=now)
-        self._keep_missing({machine.id for machine in listed}, now=now)
+        everything, shown = {machine.id for machine in seen.machines}, {machine.id for machine in listed}
+        for name in everything - shown:
+            self._known.pop(name, None)  # it has left the group
+        self._keep_missing(everything, now=now)
         return True
 
     def keep_old(self, problem: str) -> None:
@@ -84,7 +87,7 @@ class Fleet:
         if problem != self._problem:
             self._warn(f"{problem}; showing the last known state")
         self._is_stale, self._problem = True, problem
-        for name in self._wanted:
+        for name in self._always_shown():
             if name not in self._known:
                 self._known[name] = self._unknown(name)
         for known in self._known.values():
@@ -150,7 +153,7 @@ class Fleet:
         known.sighting, known.missing_since = machine, None
 
     def _keep_missing(self, listed: set[str], *, now: float) -> None:
-        for name in [name for name in dict.fromkeys((*self._wanted, *self._known)) if name not in listed]:
+        for name in [name for name in dict.fromkeys((*self._always_shown(), *self._known)) if name not in listed]:
             known = self._known.get(name)
             if known is None:
                 known = self._known[name] = self._unknown(name)
@@ -161,6 +164,10 @@ class Fleet:
             known.metrics = replace(known.metrics, stale=True)
             if name not in self._wanted and now - known.missing_since > _FORGOTTEN_SECONDS:
                 del self._known[name]
+
+    def _always_shown(self) -> list[str]:
+        """The machines that were asked for by id, even if the provider never listed them."""
+        return [name for name in self._wanted if self._group in (None, *self._groups.of(name, ""))]
 
     def _unknown(self, name: str) -> _Known:
         return _Known(

@@ -110,15 +110,16 @@ class MockMachines:
 def _made(name: str, place: int, seed: int, *, now: float) -> _Made:
     dice = random.Random(f"{seed}:{name}")  # made-up values
     gpu, price = dice.choice(_KINDS)
+    speed, steps, epochs = dice.uniform(1.0, 1.5), dice.randrange(100, 300), dice.randrange(8, 13)
     return _Made(
         id=name,
         role=_ROLES[place] if place < len(_ROLES) else Role.TRAINING,
         gpu=gpu,
         price=price + dice.randrange(0, 40) * 1000,
-        began=now - dice.uniform(600.0, 7200.0),
-        steps_per_second=dice.uniform(1.0, 3.0),
-        steps_per_epoch=dice.randrange(150, 400),
-        epochs=dice.randrange(8, 13),
+        began=now - dice.uniform(0.1, 0.7) * steps * epochs / speed,
+        steps_per_second=speed,
+        steps_per_epoch=steps,
+        epochs=epochs,
         phase=dice.uniform(0.0, 2 * math.pi),
     )
 
@@ -173,7 +174,7 @@ def _written(made: _Made, *, now: float) -> tuple[int, int]:
 
 
 def _start_of_epoch(made: _Made, written: int) -> int:
-    return max(0, written - 1) // made.lines_per_epoch * made.lines_per_epoch
+    return max(0, min(written, made.lines) - 1) // made.lines_per_epoch * made.lines_per_epoch
 
 
 def _lines(made: _Made, run: int, first: int, end: int) -> Iterator[str]:

@@ -84,7 +84,9 @@ class Monitor:
         self._room = asyncio.Semaphore(_READS_AT_ONCE)
         self._doubtful_room = asyncio.Semaphore(_DOUBTFUL_READS_AT_ONCE)
         self._is_listing = False
+        self._reads = 0  # under way
         self._was_listed = False
+        self._began = 0.0
         self._list_now, self._read_now = asyncio.Event(), asyncio.Event()
         self._is_dirty, self._is_settled, self._is_unpaused = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._is_unpaused.set()
@@ -92,6 +94,7 @@ class Monitor:
     async def run(self) -> None:
         """Look until cancelled. Raises AccessRefused for a key that never worked, UserError for a listing that ended
         without a list; nothing else ends it."""
+        self._began = self._timing.monotonic()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._keep_listing())
@@ -103,7 +106,7 @@ class Monitor:
     @property
     def is_asking(self) -> bool:
         """Whether an answer of the provider or of a machine is awaited."""
-        return self._is_listing or any(reading.task for reading in self._reading.values())
+        return self._is_listing or self._reads > 0
 
     def refresh(self) -> None:
         for reading in self._reading.values():
@@ -130,7 +133,7 @@ class Monitor:
             began = self._timing.monotonic()
             await self._list()
             await self._rest(began + min(_LEAST_REFRESH_SECONDS, self._list_every_seconds))
-            await self._rest(began + self._list_every_seconds, self._list_now)
+            await self._rest(self._tick(began, self._list_every_seconds), self._list_now)
 
     async def _list(self) -> None:
         self._is_listing = changed = True
@@ -170,7 +173,8 @@ class Monitor:
                 reading = self._reading.setdefault(machine.id, _Reading())
                 if reading.task is None and reading.not_before <= began:
                     reading.task = tasks.create_task(self._read(machine, reading))
-            await self._rest(began + self._every_seconds, self._read_now)
+                    self._reads += 1
+            await self._rest(self._tick(began, self._every_seconds), self._read_now)
 
     def _readable(self) -> list[Sighting]:
         return [] if self._logs is None else self._fleet.readable()
@@ -190,6 +194,7 @@ class Monitor:
         else:
             reading.failures = 0
         finally:
+            self._reads -= 1
             was_tried, reading.task, reading.was_tried = reading.was_tried, None, True
         self._settle(changed=changed or not was_tried)
 
@@ -233,6 +238,13 @@ class Monitor:
     def _is_complete(self) -> bool:
         readings = (self._reading.get(machine.id) for machine in self._readable())
         return not self.is_asking and all(reading is not None and reading.was_tried for reading in readings)
+
+    def _tick(self, after: float, every_seconds: float) -> float:
+        """The next time of a round. Listing and reading begin together, so that they share a look.
+
+        A sleep may end a little too early: the round that it began is the one of that time.
+        """
+        return self._began + (math.floor((after - self._began) / every_seconds + 0.05) + 1) * every_seconds
 
     async def _rest(self, until: float, wake: asyncio.Event | None = None) -> None:
         """Sleep until a time of the monotonic clock, or until woken."""
