@@ -99,17 +99,23 @@ def test_a_machine_that_is_not_there_is_a_warning_in_the_usual_format(environ: d
 
 def test_made_up_machines_need_no_account(person: dict[str, str], tmp_path: Path) -> None:
     shown = answer_of("monitor", "--mock", "--once", "--json", environ=person)
-    assert len(shown["instances"]) == shown["summary"]["running"] == 3
+    assert shown["made_up"] is True
+    assert {each["health"] for each in shown["instances"]} == {"healthy", "warning", "error", "neutral"}
+    three = answer_of("monitor", "--mock", "--instances", "1,2,3", "--once", "--json", environ=person)
+    assert len(three["instances"]) == three["summary"]["running"] == 3
     ids = ["30007012", "30007267", "30007268", "30007269", "30007270"]
     chosen = answer_of("monitor", "--mock", "--instances", ",".join(ids), "--once", "--json", environ=person)
     assert [each["id"] for each in chosen["instances"]] == ids
-    table = stationmaster("monitor", "--mock", "--once", environ=person)
-    assert (table.returncode, "30007012" in table.stdout, "running 3/3" in table.stdout) == (0, True, True)
+    table = stationmaster("monitor", "--mock", "--instances", "1,2,3", "--once", environ=person)
+    assert (table.returncode, table.stderr) == (0, "")
+    assert table.stdout.splitlines()[0] == "MOCK DATA: these machines are made up."
+    assert "running 3/3" in table.stdout
     assert not (tmp_path / "home").exists()
 
 
 def test_it_repeats_one_json_object_per_line_until_interrupted(person: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "stationmaster", "monitor", "--mock", "--interval", "1", "--json"]
+    command = [sys.executable, "-m", "stationmaster", "monitor", "--mock", "--instances", "1,2"]
+    command += ["--interval", "1", "--json"]
     with subprocess.Popen(command, env=person, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         looks = [json.loads(process.stdout.readline()) for _ in range(2)]
@@ -120,11 +126,50 @@ def test_it_repeats_one_json_object_per_line_until_interrupted(person: dict[str,
     assert all(json.loads(line) for line in rest.splitlines())
 
 
+def test_sentences_have_no_signs_that_cannot_be_read_out(person: dict[str, str]) -> None:
+    done = stationmaster("monitor", "--mock", "--plain", "--once", environ=person)
+    mark, *machines, summary = done.stdout.splitlines()
+    assert (mark, summary.startswith("Summary: running ")) == ("MOCK DATA: these machines are made up.", True)
+    assert done.stdout.isascii()
+    assert len(machines) == 15
+    assert any("exited, error because it is exited" in line for line in machines)
+
+
+def test_machines_of_a_file_and_of_a_pipe_need_no_account_and_no_store(person: dict[str, str], tmp_path: Path) -> None:
+    row = {"id": 17, "actual_status": "running", "label": "cats-1", "gpu_name": "A100", "num_gpus": 1, "dph_total": 1.5}
+    document = json.dumps([row, {**row, "id": 18, "label": "dogs"}, {"id": "x"}])
+    file = tmp_path / "machines.json"
+    file.write_text(document)
+    environ = {**person, "STATIONMASTER_MONITOR__GROUPS": '{"cats": ["cats-*"]}'}
+    done = stationmaster("monitor", "--from", str(file), "--group", "cats", "--once", "--json", environ=environ)
+    assert done.returncode == 0, done.stderr
+    assert [(each["id"], each["groups"]) for each in json.loads(done.stdout)["instances"]] == [("17", ["cats"])]
+    (warning,) = done.stderr.splitlines()
+    assert _LOG_LINE.fullmatch(warning)
+    assert "instance x skipped" in warning
+    piped = subprocess.run(
+        [sys.executable, "-m", "stationmaster", "monitor", "--from", "-", "--interval", "1", "--json"],
+        env=environ,
+        input=f"{document}\n{document.replace('dogs', 'cows')}\n",
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=True,
+    )
+    last = json.loads(piped.stdout.splitlines()[-1])
+    assert [each["label"] for each in last["instances"]] == ["cats-1", "cows"]
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         ((), 3, "set VASTAI_API_KEY"),
         (("--instances", "one"), 2, "not the id of a machine"),
+        (("--group", "cats"), 2, "there is no group 'cats'"),
+        (("--mock", "--group", "cats"), 2, "groups of the settings: trainings, trouble"),
+        (("--mock", "--notify"), 2, "made-up machines"),
+        (("--from", "/nowhere/machines.json"), 2, "No such file"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line_with_the_next_step(

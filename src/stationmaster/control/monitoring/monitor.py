@@ -226,18 +226,20 @@ class Monitor:
 
     def _look(self) -> MonitorLook:
         snapshot = self._fleet.snapshot(now=self._timing.clock())
-        self._told, notices = new_notices(self._told, snapshot)
+        unread = self._unread()
+        self._told, notices = new_notices(self._told, snapshot, unfinished=unread)
         return MonitorLook(
             snapshot=snapshot,
             warnings=self._warnings.take(),
             notices=notices,
-            complete=self._is_complete(),
+            complete=not self.is_asking and not unread,
             last=self._fleet.is_last,
         )
 
-    def _is_complete(self) -> bool:
-        readings = (self._reading.get(machine.id) for machine in self._readable())
-        return not self.is_asking and all(reading is not None and reading.was_tried for reading in readings)
+    def _unread(self) -> set[str]:
+        """The machines whose log nobody has tried to read yet."""
+        readings = ((machine.id, self._reading.get(machine.id)) for machine in self._readable())
+        return {name for name, reading in readings if reading is None or not reading.was_tried}
 
     def _tick(self, after: float, every_seconds: float) -> float:
         """The next time of a round. Listing and reading begin together, so that they share a look.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -40,6 +40,7 @@ class _Told:
     held: int  # answers in a row that showed `coming`
     seen_at: float
     has_exited: bool
+    is_bad: bool  # was yellow or red, and not healthy since
     epoch: float | None
     is_done: bool
 
@@ -51,13 +52,16 @@ class Told:
     machines: Mapping[str, _Told] = field(default_factory=dict)
 
 
-def new_notices(told: Told, snapshot: Snapshot) -> tuple[Told, tuple[Notice, ...]]:
-    """The notices that a look adds. The first look at a machine adds none: there is nothing that it changed from."""
+def new_notices(told: Told, snapshot: Snapshot, *, unfinished: Collection[str] = ()) -> tuple[Told, tuple[Notice, ...]]:
+    """The notices that a look adds. The first look at a machine adds none: there is nothing that it changed from.
+
+    `unfinished`: machines whose log was not read yet, so that this is not the first look at them.
+    """
     machines: dict[str, _Told] = {}
     notices: list[Notice] = []
     for instance in snapshot.instances:
         before = told.machines.get(instance.id)
-        if not instance.seen_at or (instance.stale and before is None):
+        if not instance.seen_at or (before is None and (instance.stale or instance.id in unfinished)):
             continue
         if before is None:
             machines[instance.id] = _first(instance)
@@ -94,6 +98,7 @@ def _first(instance: InstanceMetrics) -> _Told:
         held=1,
         seen_at=instance.seen_at,
         has_exited=health is InstanceHealth.ERROR,
+        is_bad=health in _BAD,
         epoch=instance.epoch,
         is_done=_is_done(instance),
     )
@@ -104,13 +109,14 @@ def _after(before: _Told, instance: InstanceMetrics) -> _Told:
     told = replace(before, seen_at=instance.seen_at, epoch=_later(before.epoch, instance.epoch))
     told = replace(told, is_done=_is_done(instance))
     if health is InstanceHealth.ERROR:  # the provider's word needs no second look
-        return replace(told, health=health, coming=health, held=_HELD_LISTINGS, has_exited=True)
+        return replace(told, health=health, coming=health, held=_HELD_LISTINGS, has_exited=True, is_bad=True)
     if health is not before.coming:
         return replace(told, coming=health, held=1)
     held = before.held + (instance.seen_at != before.seen_at)
     if held < _HELD_LISTINGS:
         return replace(told, held=held)
-    return replace(told, health=health, held=_HELD_LISTINGS, has_exited=False)
+    is_bad = health in _BAD or (before.is_bad and health is not InstanceHealth.HEALTHY)
+    return replace(told, health=health, held=_HELD_LISTINGS, has_exited=False, is_bad=is_bad)
 
 
 def _changes(before: _Told, after: _Told, instance: InstanceMetrics) -> Iterator[tuple[NoticeKind, str]]:
@@ -123,7 +129,7 @@ def _changes(before: _Told, after: _Told, instance: InstanceMetrics) -> Iterator
     elif after.health is not before.health and after.health in _BAD:
         colour = "yellow" if after.health is InstanceHealth.WARNING else "red"
         yield NoticeKind.HEALTH, f"{name} turned {colour}: {health_reason(instance)}."
-    elif before.health in _BAD and after.health is InstanceHealth.HEALTHY:
+    elif before.is_bad and not after.is_bad:
         yield NoticeKind.RECOVERED, f"{name} is healthy again."
 
 
