@@ -16,7 +16,8 @@ EXITED = replace(HEALTHY, status="exited", gpu_percent=None)
 
 def told_of(*states: InstanceMetrics, every: float = 10.0, repeated: int = 1) -> list[Notice]:
     """The notices of looks at one machine; each state is another answer of the provider, seen in some looks."""
-    told, found = Told(), []
+    told = Told()
+    found: list[Notice] = []
     for number, state in enumerate(states):
         at = 1000.0 + number * every
         for _ in range(repeated):
