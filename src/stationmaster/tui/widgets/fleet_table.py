@@ -104,8 +104,7 @@ class FleetTable(Widget, can_focus=True):
             return
         place = max(0, min(len(self._rows) - 1, self._cursor_place() + count))
         self._cursor = self._rows[place].id
-        room = self._room()
-        self._top = self._bounded(min(max(self._top, place - room + 1), place))
+        self._show_cursor()
         self._draw_changes()
         self.post_message(self.CursorMoved(self._cursor))
 
@@ -123,7 +122,7 @@ class FleetTable(Widget, can_focus=True):
     def on_resize(self, event: events.Resize) -> None:
         self._columns = layout(event.size.width)
         self._known_cells.clear()
-        self._top = self._bounded(self._top)
+        self._show_cursor()
         self._drawn.clear()
         self.refresh()
 
@@ -215,6 +214,11 @@ class FleetTable(Widget, can_focus=True):
         if not any(row.id == self._cursor for row in self._rows):
             self._cursor = self._rows[0].id if self._rows else None
             self.post_message(self.CursorMoved(self._cursor))
+
+    def _show_cursor(self) -> None:
+        """Scroll no further than the row of the cursor needs."""
+        place = self._cursor_place()
+        self._top = self._bounded(min(max(self._top, place - self._room() + 1), place))
 
     def _cursor_place(self) -> int:
         return next((place for place, row in enumerate(self._rows) if row.id == self._cursor), 0)

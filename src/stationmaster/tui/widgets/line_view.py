@@ -81,6 +81,7 @@ class LineView(Widget):
 
     def on_resize(self, event: events.Resize) -> None:
         self._top = self._bounded(len(self._lines) if self._follows and self._at_end else self._top)
+        self.refresh()  # the lines that are kept from before may stand elsewhere now
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self.scroll_lines(3)
