@@ -24,6 +24,14 @@ def open_in_browser(url: str, environ: Mapping[str, str]) -> None:
     threading.Thread(target=_open, args=(url, dict(environ)), name="browser", daemon=True).start()
 
 
+def opened_or_reason(link: str, environ: Mapping[str, str]) -> str | None:
+    """Open the link at the wish of an app, which shows the reason why that is not possible."""
+    reason = why_no_browser(link, environ, platform=sys.platform)
+    if reason is None:
+        open_in_browser(link, environ)
+    return reason
+
+
 def why_no_browser(url: str, environ: Mapping[str, str], *, platform: str) -> str | None:
     """Why a browser of this computer is of no use here; None if one may be tried.
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 from contextlib import closing
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, finite, local_station_of, options_of
+from stationmaster.cli.browser import opened_or_reason
+from stationmaster.cli.context import JsonOption, Options, finite, local_station_of, options_of
 from stationmaster.cli.monitor_log import LoggedFeed, log_to_file, log_to_stderr
 from stationmaster.cli.monitor_output import JsonOutput, PlainOutput, TableOutput, print_looks
 from stationmaster.cli.terminal import can_draw, keys_from_terminal
-from stationmaster.station.monitoring import MonitorFeed, Watched
+from stationmaster.errors import UserError
+from stationmaster.station.monitoring import Watched
 
-_APP = "stationmaster.tui.machines_app"
+if TYPE_CHECKING:
+    from stationmaster.station.local.station import LocalStation
 
 
 def monitor(
@@ -53,6 +55,7 @@ def monitor(
     plain: Annotated[
         bool, typer.Option("--plain", help="Print sentences, also on a terminal; for screen readers.")
     ] = False,
+    light: Annotated[bool, typer.Option("--light", help="Colours for a light background.")] = False,
     mock: Annotated[bool, typer.Option("--mock", help="Show made-up machines; needs no account.")] = False,
     seed: Annotated[int | None, typer.Option(help="Another seed makes up other machines.", show_default=False)] = None,
     as_json: JsonOption = False,
@@ -73,13 +76,13 @@ def monitor(
     """
     options = options_of(context)
     with_json = as_json or options.as_json
-    with_app = not (once or plain or with_json) and importlib.util.find_spec(_APP) is not None
+    with_app = not (once or plain or with_json)
     if with_app and listing == "-":
         listing = keys_from_terminal(options.environ) or listing
     with_app = with_app and can_draw(options.environ)
     watched = Watched(
         ids=_ids(instances),
-        group=group,
+        group=None if with_app else group,
         only_running=everything,
         log_path=log_path,
         listing=listing,
@@ -92,10 +95,11 @@ def monitor(
             log_to_file(None if mock else station.settings.home / "monitor.log", options.log_level)
         else:
             log_to_stderr(options.log_level)
+        if with_app:
+            is_light = light or _has_light_background(options)
+            raise typer.Exit(_show_app(station, watched, options, interval=interval, group=group, is_light=is_light))
+        output = JsonOutput(repeated=not once) if with_json else PlainOutput() if plain else TableOutput()
         with closing(station.monitoring.feed(watched, every_seconds=interval)) as feed:
-            if with_app:
-                raise typer.Exit(_show_app(LoggedFeed(feed), made_up=mock, interval=interval))
-            output = JsonOutput(repeated=not once) if with_json else PlainOutput() if plain else TableOutput()
             raise typer.Exit(print_looks(LoggedFeed(feed), output, every_seconds=interval, once=once))
 
 
@@ -103,6 +107,28 @@ def _ids(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip().lstrip("#") for word in (text or "").split(",") if word.strip())
 
 
-def _show_app(feed: MonitorFeed, *, made_up: bool, interval: float) -> int:
-    code: int = importlib.import_module(_APP).run_machines(feed, made_up=made_up, interval=interval)
-    return code
+def _show_app(
+    station: LocalStation, watched: Watched, options: Options, *, interval: float, group: str | None, is_light: bool
+) -> int:
+    """The app gets the machines of all groups, to switch between them."""
+    from stationmaster.tui.machines_app import run_machines  # Textual, which nothing else needs
+
+    with closing(station.monitoring.feed(watched, every_seconds=interval)) as feed:
+        if group is not None and group not in feed.groups:
+            known = ", ".join(feed.groups) or "none; set monitor.groups"
+            raise UserError(f"there is no group {group!r}", hint=f"groups of the settings: {known}")
+        return run_machines(
+            LoggedFeed(feed),
+            made_up=watched.made_up,
+            interval=interval,
+            metrics=station.metrics if not watched.made_up and watched.listing is None else None,
+            is_light=is_light,
+            group=group,
+            open_link=partial(opened_or_reason, environ=options.environ),
+        )
+
+
+def _has_light_background(options: Options) -> bool:
+    from stationmaster.tui.palette import has_light_background
+
+    return has_light_background(options.environ)

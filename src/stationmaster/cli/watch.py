@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.browser import open_in_browser, why_no_browser
+from stationmaster.cli.browser import opened_or_reason
 from stationmaster.cli.context import JsonOption, Options, named, options_of, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES
@@ -70,7 +70,7 @@ def _show_app(station: Station, job_id: str | None, options: Options, *, light: 
         title=f"Trainings of {where}",
         job_id=job_id,
         is_light=light or has_light_background(options.environ),
-        open_link=lambda link: _open_link(link, options),
+        open_link=lambda link: opened_or_reason(link, options.environ),
     )
     if code or job_id is None:
         return code
@@ -78,13 +78,6 @@ def _show_app(station: Station, job_id: str | None, options: Options, *, light: 
     if outcome is None:
         typer.echo(f"the training keeps running; watch it again: stationmaster watch {job_id}", err=True)
     return EXIT_CODES[outcome] if outcome else 0
-
-
-def _open_link(link: str, options: Options) -> str | None:
-    reason = why_no_browser(link, options.environ, platform=sys.platform)
-    if reason is None:
-        open_in_browser(link, options.environ)
-    return reason
 
 
 def _print_looks(
