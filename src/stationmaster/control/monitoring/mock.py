@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from stationmaster.control.monitoring.sources import LogPiece, LogPosition, Sighting, Sightings
 from stationmaster.errors import Unreachable
@@ -16,6 +17,7 @@ from stationmaster.money import MicroDollars
 DEFAULT_SEED = 4090
 _FIRST_ID = 30007012
 _MOST_LINES = 500
+_FIRST_LINES = 20  # and the line of their epoch, however long ago that was
 _KINDS = (("RTX 4090", 467_000), ("A100 SXM4", 1_234_000), ("H100 NVL", 1_500_000), ("RTX 3090", 198_000))
 
 
@@ -95,8 +97,14 @@ class MockMachines:
         run, written = _written(made, now=self._clock())
         file = f"run-{run}/training.log"
         continues = since is not None and since.file == file
-        first = since.offset if since is not None and continues else _start_of_epoch(made, written)
-        lines = _lines(made, run, max(first, written - _MOST_LINES), written)
+        if since is not None and continues:
+            lines = _lines(made, run, max(since.offset, written - _MOST_LINES), written)
+        else:
+            epoch = _start_of_epoch(made, written)
+            lines = chain(
+                _lines(made, run, epoch, min(epoch + 1, written)),
+                _lines(made, run, max(epoch + 1, written - _FIRST_LINES), written),
+            )
         data = "".join(f"{line}\n" for line in lines).encode()
         return LogPiece(data=data, position=LogPosition(file=file, offset=written), continues=continues)
 
