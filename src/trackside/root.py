@@ -20,9 +20,11 @@ class TryFolder:
         self.exit = os.path.join(path, "exit.json")
         self.verdict = os.path.join(path, "verdict.json")
         self.container = os.path.join(path, "container.json")
+        self.source = os.path.join(path, "source.json")
 
 
 CLEANUP = "cleanup"
+ADOPTED = "adopted"  # a link to the output folder of a training that somebody else started
 
 
 class Root:
@@ -55,6 +57,7 @@ class Root:
         self.unpacked = os.path.join(self.own, "unpacked")
         self.cache = os.path.join(os.path.dirname(self.path), ".cache")  # shared by the jobs of the machine
         self.steps = os.path.join(self.own, "steps")
+        self.adopted = os.path.join(self.path, ADOPTED)
 
     def make_own_folders(self) -> None:
         for folder in (self.own, self.steps, self.unpacked):

@@ -33,7 +33,8 @@ _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
   read [--bytes N] PATH                      print the first N bytes of a file (default 512)
   upload                                     upload a file to a bucket or the Hub; reads signed requests from stdin
   download                                   download files from a bucket; reads their addresses from stdin
-  preflight                                  check disk, GPUs and driver
+  preflight [--no-allocation]                check disk, GPUs and driver
+  look                                       print what is known of a training that was started by hand; asked on stdin
 """
 
 _LARGEST_CHUNK_BYTES = 1 << 26  # read into memory at once
@@ -246,7 +247,13 @@ def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
 
     from trackside.machine.preflight import preflight
 
-    return _print(preflight(root, wall=time.time()))
+    return _print(preflight(root, wall=time.time(), allocate="no-allocation" not in options))
+
+
+def _look(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.report.adoptable import look
+
+    return _print(look(sys.stdin.buffer.read()))
 
 
 def _supervise(root: Root, options: Options, arguments: list[str]) -> int:
@@ -335,7 +342,8 @@ _VERBS = {
     "read": _Verb(_read, ["bytes="], fewest=1, most=1),
     "upload": _Verb(_upload, []),
     "download": _Verb(_download, []),
-    "preflight": _Verb(_preflight, []),
+    "preflight": _Verb(_preflight, ["no-allocation"]),
+    "look": _Verb(_look, []),
     "supervise": _Verb(_supervise, [], fewest=1, most=1),
     "shim": _Verb(_shim, [], fewest=2, most=2),
     "record": _Verb(_record, [], fewest=3, most=3),

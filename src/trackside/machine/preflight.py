@@ -16,8 +16,11 @@ _DRIVER_FILE = "/proc/driver/nvidia/version"
 _TOOLS = ("python3", "rsync", "docker", "podman", "nvidia-smi")
 
 
-def preflight(root: Root, *, wall: float) -> dict[str, Any]:
-    """Return disk, memory, GPUs, driver, and whether GPU memory can really be allocated."""
+def preflight(root: Root, *, wall: float, allocate: bool = True) -> dict[str, Any]:
+    """Return disk, memory, GPUs, driver, and whether GPU memory can really be allocated.
+
+    Without `allocate` that is not tried: where somebody else trains, even a little memory could be the last.
+    """
     os.makedirs(root.path, exist_ok=True)
     answer = os.path.join(root.path, ".preflight-gpu")
     GpuProbe(answer).ask_and_wait()
@@ -30,7 +33,7 @@ def preflight(root: Root, *, wall: float) -> dict[str, Any]:
         "driver": _driver(),
         "cuda": cuda_version(),
         "tools": [name for name in _TOOLS if find_on_path(name)],
-        "allocation": try_allocation() if gpus else None,
+        "allocation": try_allocation() if gpus and allocate else None,
     }
 
 

@@ -64,6 +64,43 @@ def signal_process(process: Process, number: int, *, boot_id: str) -> bool:
     return True
 
 
+def is_group_leader(process: Process) -> bool:
+    """Return whether the process's group is its own, so that a signal to the group reaches only what it started."""
+    try:
+        return os.getpgid(process.pid) == process.pid
+    except OSError:
+        return False
+
+
+def parent_of(pid: int) -> int | None:
+    """Return the parent's pid; None where it cannot be read."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            line = file.read()
+        return int(line[line.rindex(b")") + 2 :].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def descendants_of(pid: int) -> list[int]:
+    """Return every process that this one started, and what those started; empty where there is no /proc."""
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    children: dict[int, list[int]] = {}
+    for each in pids:
+        children.setdefault(parent_of(each) or 0, []).append(each)
+    found: list[int] = []
+    waiting = list(children.get(pid, ()))
+    while waiting:
+        child = waiting.pop()
+        if child > 1 and child not in found:
+            found.append(child)
+            waiting += children.get(child, ())
+    return found
+
+
 def kill_leftovers(process: Process, *, boot_id: str) -> None:
     """Kill what a dead process left in its group (data loaders that still hold GPU memory).
 

@@ -7,7 +7,8 @@ import json
 import os
 from typing import Iterable
 
-from trackside.root import Root
+from trackside.root import ADOPTED, Root
+from trackside.steps.adopted_files import adopted_files
 from trackside.steps.decide import ExpectedFiles
 
 _LARGEST_JSON_BYTES = 1 << 24
@@ -22,14 +23,33 @@ def check_expected(root: Root, patterns: tuple[str, ...]) -> ExpectedFiles:
     return ExpectedFiles(present=present, whole=whole)
 
 
+def check_any(root: Root, patterns: tuple[str, ...]) -> ExpectedFiles:
+    """Check whether the newest file of any of the patterns is complete; for a training whose own names nobody knows."""
+    found = [path for pattern in patterns if (path := newest(root, pattern)) is not None]
+    last = max(found, key=_modified, default=None)
+    return ExpectedFiles(present=last is not None, whole=last is not None and is_whole(last))
+
+
 def matching_files(root: Root, pattern: str) -> Iterable[str]:
     """Return the full paths of matching regular files under the root, sorted."""
+    if pattern.startswith(ADOPTED + "/"):
+        return adopted_files(root, pattern)
     full_pattern = os.path.join(glob.escape(root.path), pattern)
     return (path for path in sorted(glob.glob(full_pattern, recursive=True)) if os.path.isfile(path))
 
 
+def newest(root: Root, pattern: str) -> str | None:
+    """Return the full path of the newest matching file that is not empty."""
+    return next((path for _, path in _by_age(root, pattern)), None)
+
+
 def newest_whole(root: Root, pattern: str) -> str | None:
     """Return the full path of the newest matching file that is complete and not empty."""
+    return next((path for _, path in _by_age(root, pattern) if is_whole(path)), None)
+
+
+def _by_age(root: Root, pattern: str) -> list[tuple[int, str]]:
+    """Return (modification time, path) of the matching files that are not empty, newest first."""
     found = []
     for path in matching_files(root, pattern):
         try:
@@ -38,7 +58,14 @@ def newest_whole(root: Root, pattern: str) -> str | None:
             continue  # removed since it was listed
         if seen.st_size:
             found.append((seen.st_mtime_ns, path))
-    return next((path for _, path in sorted(found, reverse=True) if is_whole(path)), None)
+    return sorted(found, reverse=True)
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def is_whole(path: str) -> bool:

@@ -79,6 +79,24 @@ def read_last_error(path: str, *, exit_code: int | None) -> LastError:
     return find_last_error(tail.decode("utf-8", "replace"), exit_code=exit_code)
 
 
+def read_fatal_error(path: str) -> str | None:
+    """Return the exception that ended a program whose exit code nobody knows; None if its log does not end with one.
+
+    Only a traceback after which nothing went on counts: lines with the word error are no proof without an exit code.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            text = file.read(_TAIL_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    lines = [_shortened(line) for line in _ESCAPE.sub("", text).replace("\r", "\n").split("\n")]
+    found = next((each for each in reversed(_tracebacks(lines)) if not each.is_elsewhere), None)
+    if found is None or _went_on([line for line in lines[found.end + 1 :] if line.strip()]):
+        return None
+    return _clean(found.chain[-1].line)
+
+
 def find_last_error(text: str, *, exit_code: int | None) -> LastError:
     """Find the error in a text. `exit_code` None: the try never started to run."""
     lines = [_shortened(line) for line in _ESCAPE.sub("", text).replace("\r", "\n").split("\n")]

@@ -11,11 +11,12 @@ from trackside.records import read_record, remove_file, write_record
 from trackside.root import Root, TryFolder
 from trackside.steps.containers import container_of, remove
 from trackside.steps.decide import judge
-from trackside.steps.expected import check_expected
-from trackside.steps.plan import Plan
+from trackside.steps.expected import check_any, check_expected
+from trackside.steps.plan import Attach, Plan
 from trackside.steps.tries import (
     Exit,
     Facts,
+    Stopping,
     StopRequest,
     Try,
     Verdict,
@@ -50,7 +51,8 @@ class Observer:
     def is_over(self, step: int, number: int, *, now: Moment) -> bool:
         """Return whether a try has ended; cheaper than observing everything."""
         folder = self._root.try_folder(step, number)
-        return os.path.exists(folder.exit) or not self._is_running((step, number), folder, now)
+        is_stopping = os.path.exists(self._root.stop)
+        return os.path.exists(folder.exit) or not self._is_running((step, number), folder, now, is_stopping=is_stopping)
 
     def _read_stop(self) -> StopRequest | None:
         if self._stop is None:
@@ -64,7 +66,7 @@ class Observer:
         folder = self._root.try_folder(step, number)
         started, _ = self._read_started(key, folder)
         # Liveness before exit.json: the shim writes it before it dies, so a dead try's exit cannot be missed.
-        is_running = self._is_running(key, folder, now)
+        is_running = self._is_running(key, folder, now, is_stopping=stop is not None)
         verdict = verdict_from_record(read_record(folder.verdict))
         seen = Try(
             step=step,
@@ -81,10 +83,25 @@ class Observer:
         ended = exit_from_record(read_record(folder.exit))
         if ended is None and is_running:
             return seen
-        expected = check_expected(self._root, self._plan.steps[step].expect)
         ended = ended or _unseen_exit(folder, now)
+        if self._plan.steps[step].attach is not None:
+            return seen._replace(verdict=self._judge_attached(step, ended, folder, stop, seen.stopping))
+        expected = check_expected(self._root, self._plan.steps[step].expect)
         verdict = judge(ended, stop=stop, stopping=seen.stopping, expected=expected)
         return seen._replace(verdict=_with_error(verdict, folder))
+
+    def _judge_attached(
+        self, step: int, ended: Exit, folder: TryFolder, stop: StopRequest | None, stopping: Stopping | None
+    ) -> Verdict:
+        """Judge a training that somebody else started: nobody here knows its exit, so its files and its log decide."""
+        expected = check_any(self._root, self._plan.steps[step].expect)
+        verdict = judge(ended, stop=stop, stopping=stopping, expected=expected)
+        if verdict.result == "stopped":
+            return verdict
+        from trackside.steps.last_error import read_fatal_error  # as in _with_error
+
+        error = read_fatal_error(folder.log)
+        return verdict if error is None else verdict._replace(result="failed", failure="unknown_exit", error=error)
 
     def _read_started(self, key: tuple[int, int], folder: TryFolder) -> tuple[Moment, Process | None]:
         if key not in self._started:
@@ -93,10 +110,13 @@ class Observer:
             self._started[key] = (moment, process_from_record(record.get("shim")))
         return self._started[key]
 
-    def _is_running(self, key: tuple[int, int], folder: TryFolder, now: Moment) -> bool:
+    def _is_running(self, key: tuple[int, int], folder: TryFolder, now: Moment, *, is_stopping: bool) -> bool:
         started, shim = self._read_started(key, folder)
         if started.boot_id != now.boot_id:
             return False
+        attach = self._plan.steps[key[0]].attach
+        if attach is not None:
+            return _is_attached_running(attach, folder, now, is_stopping=is_stopping)
         process = self._read_process(key, folder)
         if process is None:
             return locks.is_locked(folder.started)
@@ -114,6 +134,13 @@ class Observer:
         return self._processes[key]
 
 
+def _is_attached_running(attach: Attach, folder: TryFolder, now: Moment, *, is_stopping: bool) -> bool:
+    """Whether somebody else's training runs. Unknown is not no: one without a known process ends only by a stop."""
+    if attach.process is None:
+        return not is_stopping
+    return is_alive(attach.process, boot_id=now.boot_id) or locks.is_locked(folder.started)
+
+
 def settle(root: Root, plan: Plan, facts: Facts) -> bool:
     """Write every verdict reached so far to disk; True if there was one. Any process may call it again.
 
@@ -124,7 +151,8 @@ def settle(root: Root, plan: Plan, facts: Facts) -> bool:
     for seen, verdict in ended:
         if plan.steps[seen.step].training:
             forget_training(root, seen.process)
-        if verdict.result != "done" and seen.process is not None:
+        is_ours = plan.steps[seen.step].attach is None
+        if verdict.result != "done" and seen.process is not None and is_ours:
             kill_leftovers(seen.process, boot_id=facts.now.boot_id)
         if verdict.result != "done" and plan.steps[seen.step].contained and plan.container is not None:
             remove(plan.container, container_of(root, seen.step, seen.number))

@@ -7,6 +7,7 @@ import signal
 from typing import Any, Mapping, NamedTuple, Tuple
 
 from trackside.errors import TracksideError
+from trackside.machine.process import Process, process_from_record
 from trackside.root import Root, stays_inside
 
 FORMAT = 1
@@ -26,6 +27,14 @@ class Again(NamedTuple):
     folder: str  # and the one for its folder
 
 
+class Attach(NamedTuple):
+    """A training that somebody else started: the step watches it and never starts, holds or changes it."""
+
+    process: Process | None  # None: not identified, so its end cannot be seen
+    log: str  # a pattern of absolute paths; the newest file of it is the step's log
+    output: str | None  # an absolute folder
+
+
 class Step(NamedTuple):
     name: str
     argv: Tuple[str, ...]
@@ -42,6 +51,7 @@ class Step(NamedTuple):
     unless: str | None = None
     optional: bool = False
     again: Again | None = None
+    attach: Attach | None = None
 
     def backoff_after(self, number: int) -> float:
         """Return the seconds to wait after the try with this number failed; the last value repeats."""
@@ -161,8 +171,9 @@ def parse_plan(found: Any) -> Plan:
 
 def _parse_step(step: Mapping[str, Any]) -> Step:
     timeout = step.get("timeout_seconds")
-    argv = _texts(step["argv"])
-    if not argv:
+    attach = _parse_attach(step.get("attach"))
+    argv = _texts(step.get("argv", ()) if attach else step["argv"])
+    if not argv and attach is None:
         raise ValueError("a step has an empty argv")
     return Step(
         name=str(step["name"]),
@@ -180,6 +191,19 @@ def _parse_step(step: Mapping[str, Any]) -> Step:
         unless=None if step.get("unless") is None else _inside(step["unless"]),
         optional=bool(step.get("optional", False)),
         again=_parse_again(step.get("again")),
+        attach=attach,
+    )
+
+
+def _parse_attach(found: Any) -> Attach | None:
+    if found is None:
+        return None
+    process, output = found.get("process"), found.get("output")
+    identified = process_from_record(process)
+    if process is not None and identified is None:
+        raise ValueError("%r does not name a process" % (process,))
+    return Attach(
+        process=identified, log=_absolute(found["log"]), output=None if output is None else _absolute(output)
     )
 
 
@@ -273,6 +297,12 @@ def _inside(relative: Any) -> str:
     if not stays_inside(_text(relative)):
         raise ValueError("%r leaves the job's folder" % relative)
     return str(relative)
+
+
+def _absolute(path: Any) -> str:
+    if not _text(path).startswith("/"):
+        raise ValueError("%r is not an absolute path" % path)
+    return str(path)
 
 
 def _mountable(path: Any) -> str:

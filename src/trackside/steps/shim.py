@@ -17,11 +17,12 @@ from trackside.machine.process import Process, identify, process_from_record
 from trackside.records import read_record, write_record, write_text
 from trackside.root import Root, TryFolder
 from trackside.steps import containers
+from trackside.steps.attach import watch_attached
 from trackside.steps.expected import matching_files, newest_whole
 from trackside.steps.launch import step_environment
 from trackside.steps.monitored_step import journal_mounts, with_monitoring
 from trackside.steps.observe import forget_training
-from trackside.steps.plan import Container, Plan, Step, read_plan
+from trackside.steps.plan import Attach, Container, Plan, Step, read_plan
 from trackside.steps.tries import Exit
 
 _RESERVED_BYTES = 4096
@@ -41,6 +42,9 @@ def run_shim(root: Root, index: int, number: int) -> None:
     plan = read_plan(root)
     step = plan.steps[index]
     folder = root.try_folder(index, number)
+    if step.attach is not None:
+        _watch(root, step.attach, folder)
+        return
     # A stop is written under the same lock: either we see it and do not start, or it finds our try.
     with locks.one_at_a_time(root.steps):
         lock = None if os.path.exists(root.stop) else _claim(folder)
@@ -55,6 +59,28 @@ def run_shim(root: Root, index: int, number: int) -> None:
         _run_contained(root, plan, step, folder, lock, containers.container_of(root, index, number))
     else:
         _run(root, step, folder, lock)
+
+
+def _watch(root: Root, attach: Attach, folder: TryFolder) -> None:
+    """Watch somebody else's training. Unlike a try that runs, watching is continued by the next shim if one died."""
+    with locks.one_at_a_time(root.steps):
+        lock = None if os.path.exists(root.stop) else _claim(folder, attach.process)
+        if lock is None:
+            lock = _take_over(folder)
+    if lock is not None:
+        watch_attached(root, attach, folder)
+
+
+def _take_over(folder: TryFolder) -> int | None:
+    """Lock a try whose watcher has died; None while it lives."""
+    try:
+        lock = os.open(folder.started, os.O_RDWR)
+    except OSError:
+        return None
+    if locks.try_lock(lock):
+        return lock
+    os.close(lock)
+    return None
 
 
 def _with_resume_arguments(root: Root, step: Step, folder: TryFolder) -> Step:
@@ -164,7 +190,7 @@ def _forget(root: Root, step: Step, folder: TryFolder) -> None:
         forget_training(root, process_from_record(read_record(folder.process)))
 
 
-def _claim(folder: TryFolder) -> int | None:
+def _claim(folder: TryFolder, process: Process | None = None) -> int | None:
     """Make the try's folder appear with `started` in it, written and locked; None if it was there before.
 
     Built under another name and renamed: a rename cannot replace a folder that is not empty, so only one process ever
@@ -180,6 +206,8 @@ def _claim(folder: TryFolder) -> int | None:
         record = {**moment.as_record(), "shim": myself.as_record() if myself else None}
         os.write(lock, json.dumps(record).encode())
         os.close(os.open(staged.log, os.O_WRONLY | os.O_CREAT, 0o600))
+        if process is not None:
+            write_record(staged.process, process.as_record())
         _reserve_exit(staged)
         os.rename(staged.path, folder.path)
     except OSError as error:

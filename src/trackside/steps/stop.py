@@ -12,6 +12,7 @@ from trackside.machine.process import signal_group
 from trackside.records import read_record, write_record
 from trackside.root import Root
 from trackside.steps import containers
+from trackside.steps.attach import end_attached
 from trackside.steps.observe import Observer, running_try, settle
 from trackside.steps.plan import Plan
 from trackside.steps.tries import Stopping, StopRequest, Try, stop_request_from_record, stopping_from_record
@@ -60,6 +61,9 @@ def force_to_end(root: Root, plan: Plan, running: Try) -> None:
 def _send(root: Root, plan: Plan, running: Try, number: int) -> bool:
     """Signal the step, if it still runs; False while its container is not there yet."""
     assert running.process is not None
+    if plan.steps[running.step].attach is not None:
+        end_attached(running.process, number)
+        return True
     if plan.container is None or not plan.steps[running.step].contained:
         signal_group(running.process, number, boot_id=clock.boot_id())
         return True

@@ -13,6 +13,7 @@ from typing import Any
 import trackside.steps.last_error  # noqa: F401 (import it now: home may replace the archive later)
 from trackside.machine import clock
 from trackside.machine.gpu import GpuProbe
+from trackside.machine.locks import is_locked
 from trackside.machine.process import is_alive
 from trackside.records import write_record
 from trackside.root import Root
@@ -84,6 +85,7 @@ class Supervisor:
             facts = self._observe()
         action = decide(self._plan, facts)
         self._perform(action, facts)
+        self._keep_watcher(action, facts)
         self._publish(facts, action)
         if arrived is not None:
             discard_secrets(self._root)  # only now: `start` takes their removal as the confirmation
@@ -121,6 +123,15 @@ class Supervisor:
             ask_to_end(self._root, self._plan, action.running, why=action.why)
             if action.force:
                 force_to_end(self._root, self._plan, action.running)
+
+    def _keep_watcher(self, action: Action, facts: Facts) -> None:
+        """Start a new watcher of somebody else's training if it has lost its own."""
+        if not isinstance(action, Watch) or self._plan.steps[action.running.step].attach is None:
+            return
+        seen = action.running
+        if self._shim is None and not is_locked(self._root.try_folder(seen.step, seen.number).started):
+            self._start(StartTry(step=seen.step, number=seen.number), facts)
+            self._not_before = facts.now.monotonic + _PAUSE_AFTER_TROUBLE_SECONDS
 
     def _start(self, action: StartTry, facts: Facts) -> None:
         if self._shim is not None or facts.now.monotonic < self._not_before:
