@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stationmaster.durations import format_duration
-from stationmaster.model import Desired, Outcome, Registering, Request, State
+from stationmaster.model import Desired, Outcome, Reason, Registering, Request, State
 
 _NOT_SHOWN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line ends
 _REVERSING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reverse the text after them
@@ -436,6 +436,20 @@ def _alert(payload: _Payload) -> str:
     return _with_detail("Alert", payload.text("message") or payload.text("alert"))
 
 
+def _attached(payload: _Payload) -> str:
+    pid = payload.number("pid")
+    who = "a training whose process is not known" if pid is None else f"the training with process id {pid:.0f}"
+    where = f" on {payload.text('target')}" if payload.text("target") else ""
+    unknown = payload.texts("unknown")
+    return f"Watches {who}{where}." + (f" Not known: {' '.join(unknown)}" if unknown else "")
+
+
+def _adopted_ended(payload: _Payload) -> str:
+    if payload.text("reason") == Reason.FINISHED.value:
+        return "The training's process is gone; its newest model is whole, so it counts as finished."
+    return _with_detail("The training's process is gone and it counts as failed", payload.text("explanation"))
+
+
 SENTENCES: Mapping[str, _Sentence] = {
     "submitted": _submitted,
     "desired": _desired,
@@ -469,6 +483,8 @@ SENTENCES: Mapping[str, _Sentence] = {
     "transfer_failed": _problem("Could not send the files to the machine"),
     "secret_held_back": _problem("Waiting to send a secret"),
     # training
+    "attached": _attached,
+    "adopted_ended": _adopted_ended,
     "step": _step,
     "training_started": _training_started,
     "milestone": _milestone,
@@ -505,6 +521,8 @@ SENTENCES: Mapping[str, _Sentence] = {
     "cleanup": _cleanup,
     "destroy_failed": _problem("Could not destroy the machine, retrying"),
     "rental_gone": _rental_gone,
+    "machine_left": _plain("The machine is left as it was; only what watched the training was removed."),
+    "relabel_failed": _problem("Could not give the machine its own label back, retrying"),
     "settled": _settled,
 }
 """Every kind of event that is written."""

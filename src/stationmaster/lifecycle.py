@@ -135,7 +135,7 @@ def concluded(job: Job, reason: Reason, *, explanation: str | None = None) -> Jo
 
 def may_try_again(job: Job, reason: Reason) -> bool:
     """Whether a further attempt is allowed after this one failed for `reason` (not yet counted in `job`)."""
-    if not REASONS[reason].may_try_again:
+    if not REASONS[reason].may_try_again or job.spec.adopted is not None:  # a training of others is not started again
         return False
     if REASONS[reason].outcome is Outcome.FAILED_PROVISIONING:
         return job.failed_before_login + 1 < MAX_FAILED_BEFORE_LOGIN

@@ -58,6 +58,7 @@ class Root:
         self.cache = os.path.join(os.path.dirname(self.path), ".cache")  # shared by the jobs of the machine
         self.steps = os.path.join(self.own, "steps")
         self.adopted = os.path.join(self.path, ADOPTED)
+        self.adopted_since = os.path.join(self.own, "adopted.json")
 
     def make_own_folders(self) -> None:
         for folder in (self.own, self.steps, self.unpacked):

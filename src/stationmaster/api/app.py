@@ -15,6 +15,7 @@ from stationmaster.api.live.hub import Hub, LiveLimits
 from stationmaster.api.page_files import FOLDER, PageFiles
 from stationmaster.api.problems import add_problem_handlers, problems
 from stationmaster.api.routes import (
+    adoptions,
     analyses,
     artifacts,
     audit,
@@ -66,6 +67,7 @@ ROUTES: tuple[APIRouter, ...] = (
     tokens.routes,
     users.routes,
     proposals.routes,
+    adoptions.routes,
     offers.routes,
     recipes.routes,
     datasets.routes,

@@ -44,6 +44,7 @@ COMMANDS = (
         "Train a model; asks you to confirm the price first.",
         built_by="recipe_options:RecipeCommand",
     ),
+    Command("adopt", "adopt:adopt", "Watch a training that was started by hand, and fetch its model."),
     Command(
         "estimate",
         "estimate:estimate",

@@ -1,4 +1,4 @@
-"""Propose, confirm, submit: the only way in which `train` and `retry` spend money."""
+"""Propose, confirm, submit: the only way in which `train`, `retry` and `adopt` make jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stationmaster.model import Job, Quote
 from stationmaster.station.base import Station
 from stationmaster.station.local.processes import HelpingWorker
 from stationmaster.station.local.station import LocalStation
-from stationmaster.station.proposals import Proposal, RetryRequest, Terms, TrainRequest
+from stationmaster.station.proposals import Asked, Proposal, Terms, TrainRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +32,15 @@ class Submission:
 def submit_confirmed(
     context: typer.Context,
     station: Station,
-    request: TrainRequest | RetryRequest,
+    request: Asked,
     *,
     shown: Callable[[Terms], Iterable[str]],
-    yes: bool,
+    yes: bool = False,
+    confirm: Callable[[Terms], None] | None = None,
 ) -> Submission:
     """Submit the job exactly as it was proposed, shown and confirmed, and make sure that a worker runs it.
 
-    A server has its own worker.
+    A server has its own worker. `confirm` asks the person; by default about the price, unless `yes`.
     """
     here = station if isinstance(station, LocalStation) else None
     there = None if request.id is None else station.jobs.with_id(request.id)
@@ -51,7 +52,10 @@ def submit_confirmed(
     with withdraw_if_left(station, proposal):
         for line in shown(proposal.terms):
             typer.echo(line)
-        _confirm_price(proposal.terms.quote, yes=yes)
+        if confirm is not None:
+            confirm(proposal.terms)
+        else:
+            _confirm_price(proposal.terms.quote, yes=yes)
         is_new = here is not None and prepare_worker(context, here)
         accepted = station.proposals.submit(proposal.id)
         started_worker = _ensure_worker_note(context, here, is_new=is_new)

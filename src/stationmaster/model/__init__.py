@@ -12,6 +12,7 @@ from stationmaster.model.accounts import (
     LedgerEntry,
     LedgerProof,
 )
+from stationmaster.model.adopted import ADOPTED_PREFIX, ADOPTED_RECIPE, UNLIMITED_SECONDS, AdoptedTraining
 from stationmaster.model.advice import AppliedAdvice, MachineWish, SkippedAdvice
 from stationmaster.model.attempt import (
     Cleanup,
@@ -37,7 +38,7 @@ from stationmaster.model.attempt import (
 )
 from stationmaster.model.callers import RIGHTS, Caller, Right, Role
 from stationmaster.model.catalogue import Place, Registering, Registration, SamplePicture, TrainedModel
-from stationmaster.model.jobs import SINGLE_USER, Alert, DatasetRef, Event, Job, JobSpec, Progress, Quote
+from stationmaster.model.jobs import NO_DATASET, SINGLE_USER, Alert, DatasetRef, Event, Job, JobSpec, Progress, Quote
 from stationmaster.model.machines import (
     LIVE_RENTAL_STATES,
     Access,
@@ -59,10 +60,15 @@ from stationmaster.model.states import Desired, Outcome, Reason, Request, State
 from stationmaster.model.training import Checkpoint, LogChunk, OutputFile, RunHealth, StepReading
 
 __all__ = [
+    "ADOPTED_PREFIX",
+    "ADOPTED_RECIPE",
     "LIVE_RENTAL_STATES",
+    "NO_DATASET",
     "RIGHTS",
     "SINGLE_USER",
+    "UNLIMITED_SECONDS",
     "Access",
+    "AdoptedTraining",
     "Alert",
     "AppliedAdvice",
     "BadMachine",

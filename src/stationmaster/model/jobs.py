@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stationmaster.model.adopted import AdoptedTraining
 from stationmaster.model.advice import AppliedAdvice, MachineWish
 from stationmaster.model.attempt import (
     Collection,
@@ -34,6 +35,10 @@ class DatasetRef:
     sha256: str
     size: int
     images: int
+
+
+NO_DATASET = DatasetRef(source="", archive="", sha256="", size=0, images=0)
+"""Of a training that was started by hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,7 @@ class JobSpec:
     resume_state: str | None = None  # path of what the trainer reads beside it
     machine: MachineWish = field(default_factory=MachineWish)
     applied: tuple[AppliedAdvice, ...] = ()  # what it follows of the analysis of `retry_of`
+    adopted: AdoptedTraining | None = None  # a training that was started by hand, which the job only watches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

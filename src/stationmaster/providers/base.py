@@ -55,6 +55,14 @@ class CanStop(Protocol):
 
 
 @runtime_checkable
+class CanRelabel(Protocol):
+    """A provider that can give a machine another label, so that one that was rented by hand becomes a job's."""
+
+    async def relabel(self, provider_id: str, label: str) -> None:
+        """Raises NoCapacity if the machine does not exist, AnswerLost if it may or may not have the label now."""
+
+
+@runtime_checkable
 class HasClusters(Protocol):
     """A provider that gives one job several machines that train together."""
 
@@ -81,6 +89,13 @@ class KnowsKeys(Protocol):
 
     async def attach_key(self, provider_id: str, public_key: str) -> None:
         """Authorize the key on the machine; does nothing if it is authorized."""
+
+
+@runtime_checkable
+class CanLetUsIn(Protocol):
+    """A provider that can authorize the key that we log in with on a machine that was rented without it."""
+
+    async def let_us_in(self, provider_id: str) -> None: ...
 
 
 @runtime_checkable

@@ -102,6 +102,12 @@ class FakeProvider:
         if not self._trouble(Trouble.IGNORE_DESTROY):
             self.machines.pop(provider_id, None)
 
+    async def relabel(self, provider_id: str, label: str) -> None:
+        self._check_any_call()
+        if provider_id not in self.machines:
+            raise NoCapacity(f"there is no machine {provider_id}")
+        self.machines[provider_id] = replace(self.machines[provider_id], label=label)
+
     async def stop(self, provider_id: str) -> None:
         self._check_any_call()
         self._set_status(provider_id, MachineStatus.STOPPED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -31,6 +31,7 @@ from stationmaster.offers import least_vram_mib
 from stationmaster.providers import own_machine_script
 from stationmaster.settings import OwnHostSettings
 
+NAME = "ssh"
 T = TypeVar("T")
 _GIB = 1024**3
 
@@ -51,9 +52,10 @@ class SshTimeouts:
 
 
 class SshProvider:
-    """`pinned_keys` returns the host keys that you have confirmed; without any, known_hosts decides."""
+    """`pinned_keys` returns the host keys that you have confirmed; without any, known_hosts decides.
 
-    name = "ssh"
+    `access` is how a host is reached, if not by its settings.
+    """
 
     def __init__(
         self,
@@ -62,7 +64,11 @@ class SshProvider:
         run: RunOnHost,
         pinned_keys: Callable[[OwnHostSettings], tuple[str, ...]],
         limits: SshTimeouts | None = None,
+        name: str = NAME,
+        access: Callable[[OwnHostSettings], SshAccess] | None = None,
     ) -> None:
+        self.name = name
+        self._reach = access
         self._hosts = {host.name: host for host in hosts}
         self._run = run
         self._pinned_keys = pinned_keys
@@ -169,6 +175,8 @@ class SshProvider:
 
     def _access(self, host: OwnHostSettings) -> SshAccess:
         """User and keys for the host; your SSH configuration has the rest."""
+        if self._reach is not None:
+            return self._reach(host)
         return SshAccess(
             host=host.address,
             port=host.port or 0,
@@ -203,17 +211,7 @@ class SshProvider:
             ("STATIONMASTER_GUARD_FOLDER", str(facts["folder"])),
             ("TMPDIR", f"{facts['folder']}/tmp"),
         )
-        access = self._access(host)
-        return SshAccess(
-            host=access.host,
-            port=access.port,
-            user=access.user,
-            job_root=str(facts["job_root"]),
-            key_path=access.key_path,
-            host_keys=access.host_keys,
-            use_config=access.use_config,
-            environment=environment,
-        )
+        return replace(self._access(host), job_root=str(facts["job_root"]), environment=environment)
 
     def _host_and_label(self, provider_id: str) -> tuple[OwnHostSettings | None, str]:
         """No host for an id that `create` never returned. Raises ProviderFault for an unknown host."""
@@ -248,7 +246,7 @@ def _rank(host: OwnHostSettings, room: _Room, want: Requirements) -> tuple[bool,
 def _offer(host: OwnHostSettings) -> Offer:
     return Offer(
         id=host.name,
-        provider=SshProvider.name,
+        provider=NAME,
         price_per_hour=host.price_per_hour,
         gpu=host.gpu,
         gpus=host.gpus,

@@ -54,6 +54,8 @@ class PlanStep:
     """Whether the plan continues when it fails."""
     again: PlanAgain | None = None
     """What a retry gets in addition."""
+    attach: Mapping[str, Any] | None = None
+    """The training that runs already, if the step only watches one."""
 
     def as_json(self) -> dict[str, Any]:
         """The step as trackside reads it."""
@@ -73,6 +75,7 @@ class PlanStep:
             "unless": self.unless,
             "optional": self.optional,
             "again": self.again and self.again.as_json(),
+            "attach": None if self.attach is None else dict(self.attach),
         }
 
 

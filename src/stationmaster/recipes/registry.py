@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.errors import NotFound
+from stationmaster.model.adopted import ADOPTED_RECIPE
+from stationmaster.recipes.adopted import adopted_files, adopted_recipe
 from stationmaster.recipes.problems import Problem, invalid
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.schema import RECIPE_NAME, Recipe
@@ -53,6 +55,8 @@ def find(reference: str, *, folders: Sequence[Path] = ()) -> StoredRecipe:
 
     Raises NotFound with the nearest names as hint, RecipeInvalid if the recipe found is not valid.
     """
+    if reference == ADOPTED_RECIPE:  # in no folder: nobody can train with it
+        return StoredRecipe(recipe=adopted_recipe(), folder=adopted_files(), file=adopted_files())
     parsed = _REFERENCE.fullmatch(reference)
     if parsed is None:
         raise NotFound(f"{reference!r} is not a recipe name", hint="write name@version, as in tiny-lora@1")

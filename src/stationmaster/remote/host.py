@@ -100,10 +100,16 @@ class Host:
         if await self._installed_sha256() != wanted:
             raise TransferFailed(f"{self._pyz} did not arrive complete, or {self._python} cannot run it")
 
-    async def preflight(self) -> dict[str, Any]:
-        """Check the machine: disk, GPUs, driver, and whether GPU memory can be allocated."""
-        argv = self._argv("preflight")
+    async def preflight(self, *, allocate: bool = True) -> dict[str, Any]:
+        """Check the machine: disk, GPUs, driver, and with `allocate` whether GPU memory can be allocated."""
+        argv = self._argv("preflight", *(() if allocate else ("--no-allocation",)))
         return _answer(argv, await self.remote.run(argv, timeout=self._limit + 30.0))
+
+    async def look(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """What is known of a training that was started by hand: its process, its logs, its output folder."""
+        argv = self._argv("look")
+        question = json.dumps(asked).encode()
+        return _answer(argv, await self.remote.run(argv, input=question, timeout=self._limit + 30.0))
 
     async def put_plan(self, plan: Mapping[str, Any]) -> None:
         """Upload plan.json. It holds no secrets, only their names."""

@@ -51,6 +51,9 @@ class ServeSettings(Section):
     user_datasets: tuple[str, ...] = ()
     """Beginnings of the dataset addresses that users may train on besides their uploads, such as
     s3://pictures/shared/ or hf://datasets/anna/. They are read with your keys. Empty: uploads only."""
+    user_adopt_hosts: tuple[str, ...] = ()
+    """Names in ssh.hosts on which users may adopt trainings; it logs in there with your keys. Administrators may adopt
+    on any machine."""
     auth: bool = True
     """Whether requests need a token or a signed-in browser. Without, every request is the administrator's; possible
     only on a loopback address."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stationmaster.datasets.sources.reference import DatasetReference
-from stationmaster.model import SINGLE_USER, AppliedAdvice, Job, MachineWish, Quote, SkippedAdvice
+from stationmaster.model import SINGLE_USER, AdoptedTraining, AppliedAdvice, Job, MachineWish, Quote, SkippedAdvice
 from stationmaster.money import MicroDollars
+from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.datasets import Progress
 
 
@@ -116,6 +117,7 @@ class Terms:
     spend_note: str | None = None  # why the money limit is not twice the high figure of the quote
     applied: tuple[AppliedAdvice, ...] = ()  # what a retry follows of the analysis
     skipped: tuple[SkippedAdvice, ...] = ()  # and what it does not
+    adopted: AdoptedTraining | None = None  # a training that runs already, which the job only watches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +139,20 @@ class Accepted:
     notes: tuple[str, ...] = ()  # assumptions and warnings of its terms, and what keeps it from starting
 
 
+Asked = TrainRequest | RetryRequest | AdoptRequest
+"""What can be proposed."""
+
+
 class Proposals(Protocol):
-    def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
         """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing.
+
+        For a training that runs already its machine is looked at.
 
         `progress` is called while a dataset is downloaded.
         """
 
-    def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
         """Check a request as `check` does and store the result, with the packed dataset, until it expires.
 
         Raises ConfigInvalid if the provider's machines would refuse our login.

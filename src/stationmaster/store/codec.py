@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy.engine import RowMapping
 
 from stationmaster.model import (
+    AdoptedTraining,
     AppliedAdvice,
     Checkpoint,
     CostLine,
@@ -63,6 +64,7 @@ def spec_from_text(text: str) -> JobSpec:
     data["dataset"] = known_fields(DatasetRef, data["dataset"])
     data["quote"] = known_fields(Quote, data["quote"])
     data["machine"] = _wish_from(data.get("machine", {}))
+    data["adopted"] = _adopted_from(data.get("adopted"))
     data["applied"] = tuple(known_fields(AppliedAdvice, each) for each in data.get("applied", ()))
     return known_fields(JobSpec, data)
 
@@ -70,6 +72,13 @@ def spec_from_text(text: str) -> JobSpec:
 def _wish_from(data: Mapping[str, Any]) -> MachineWish:
     wish = known_fields(MachineWish, data)
     return dataclasses.replace(wish, avoided_machines=tuple(wish.avoided_machines))
+
+
+def _adopted_from(data: Mapping[str, Any] | None) -> AdoptedTraining | None:
+    if data is None:
+        return None
+    adopted = known_fields(AdoptedTraining, data)
+    return dataclasses.replace(adopted, unknown=tuple(adopted.unknown))
 
 
 def progress_to_text(progress: Progress) -> str:

@@ -21,7 +21,7 @@ from trackside.steps.adopted_files import count_adopted
 from trackside.steps.foreign_log import LogFile, matching_logs
 
 _MOST_SHOWN = 5
-_CHECKPOINTS = ("*.safetensors", "*.ckpt", "*.pt", "*.pth")
+_CHECKPOINTS = ("*.safetensors", "*.ckpt", "*.pt", "*.pth", "*.bin")
 
 
 def look(asked_text: bytes) -> dict[str, Any]:

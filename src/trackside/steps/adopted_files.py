@@ -10,21 +10,25 @@ import os
 from collections import deque
 from fnmatch import fnmatchcase
 
+from trackside.records import read_record
 from trackside.root import Root
 
 _MOST_ENTRIES = 50_000
 _DEEPEST = 8
+# What trainers save beside a model, to resume.
+_NOT_MODELS = ("optimizer*", "scheduler*", "rng_state*", "random_states*", "scaler*", "training_args*", "*_optimizer*")
 
 
 def adopted_files(root: Root, pattern: str) -> list[str]:
     """Return the full paths, below the link in the job's folder, of regular files that match, sorted."""
     wanted = pattern.split("/")[1:]
-    return sorted(path for path, parts in _walk(root.adopted) if _matches(parts, wanted))
+    since = (read_record(root.adopted_since) or {}).get("since")
+    return sorted(path for path, parts in _walk(root.adopted) if _matches(parts, wanted) and _is_since(path, since))
 
 
 def count_adopted(folder: str, names: tuple[str, ...]) -> tuple[int, int]:
     """Return number and total size of the files in a folder whose name matches one of `names`."""
-    found = [path for path, parts in _walk(folder) if any(fnmatchcase(parts[-1], name) for name in names)]
+    found = [path for path, parts in _walk(folder) if any(_matches(parts[-1:], [name]) for name in names)]
     return len(found), sum(_size(path) for path in found)
 
 
@@ -58,7 +62,18 @@ def _matches(parts: list[str], pattern: list[str]) -> bool:
         return not parts
     if pattern[0] == "**":
         return any(_matches(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
+    if not parts or not fnmatchcase(parts[0], pattern[0]):
+        return False
+    is_state = len(parts) == 1 and any(fnmatchcase(parts[0], name) for name in _NOT_MODELS)
+    return not is_state and _matches(parts[1:], pattern[1:])
+
+
+def _is_since(path: str, since: object) -> bool:
+    """Whether a file was written since the training began; an older one is another training's, or a base model."""
+    try:
+        return not isinstance(since, float) or os.lstat(path).st_mtime >= since
+    except OSError:
+        return False
 
 
 def _is_readable(name: str) -> bool:

@@ -12,6 +12,7 @@ import time
 
 from trackside.machine import clock
 from trackside.machine.process import Process, descendants_of, is_alive, is_group_leader
+from trackside.records import write_record
 from trackside.root import Root, TryFolder
 from trackside.steps.foreign_log import LogCopy
 from trackside.steps.plan import Attach
@@ -40,6 +41,7 @@ def watch_attached(root: Root, attach: Attach, folder: TryFolder) -> None:
 
 def link_output(root: Root, attach: Attach) -> None:
     """Make the training's output folder reachable below the job's own, as a link: nothing is copied or moved."""
+    write_record(root.adopted_since, {"since": attach.since})
     if attach.output is None or _link_target(root.adopted) == attach.output:
         return
     fresh = "%s.%d.new" % (root.adopted, os.getpid())

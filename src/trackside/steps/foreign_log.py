@@ -106,7 +106,9 @@ class LogCopy:
         self._descriptor = descriptor
         self._source = Source(path=newest.path, device=seen.st_dev, inode=seen.st_ino, offset=0)
         if known is not None:
-            self._append(b"\ntrackside: the log goes on in %s\n" % os.path.basename(newest.path).encode("utf-8", "replace"))
+            self._append(
+                b"\ntrackside: the log goes on in %s\n" % os.path.basename(newest.path).encode("utf-8", "replace")
+            )
         self._begin(descriptor, seen.st_size)
         return True
 
@@ -119,7 +121,9 @@ class LogCopy:
         tail_begin = size - _TAIL_BYTES
         tail = os.pread(descriptor, _TAIL_BYTES, tail_begin)
         tail_begin += tail.find(b"\n") + 1
-        self._append(head + b"trackside: %d bytes of the log before the adoption are left out\n" % (tail_begin - len(head)))
+        self._append(
+            head + b"trackside: %d bytes of the log before the adoption are left out\n" % (tail_begin - len(head))
+        )
         return self._note(tail_begin)
 
     def _opened(self) -> int | None:

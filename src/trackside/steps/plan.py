@@ -33,6 +33,7 @@ class Attach(NamedTuple):
     process: Process | None  # None: not identified, so its end cannot be seen
     log: str  # a pattern of absolute paths; the newest file of it is the step's log
     output: str | None  # an absolute folder
+    since: float | None = None  # files that were last written before this are not the training's
 
 
 class Step(NamedTuple):
@@ -202,8 +203,12 @@ def _parse_attach(found: Any) -> Attach | None:
     identified = process_from_record(process)
     if process is not None and identified is None:
         raise ValueError("%r does not name a process" % (process,))
+    since = found.get("since")
     return Attach(
-        process=identified, log=_absolute(found["log"]), output=None if output is None else _absolute(output)
+        process=identified,
+        log=_absolute(found["log"]),
+        output=None if output is None else _absolute(output),
+        since=None if since is None else float(since),
     )
 
 

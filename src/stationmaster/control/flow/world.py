@@ -17,7 +17,7 @@ from stationmaster.control.flow.listings import Listings
 from stationmaster.control.flow.policy import Policy
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import DeliveryBusy, NotFound
-from stationmaster.model import Access, CostLine, Job, JobSpec, Rental
+from stationmaster.model import ADOPTED_PREFIX, Access, CostLine, Job, JobSpec, Rental
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
@@ -110,6 +110,7 @@ class World:
     public_key: str | None = None  # grants access to rented machines
     open_bucket: Callable[[str], Bucket] | None = None  # any bucket that the settings' key may read
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # including those that appeared since the start
+    open_adopted: Callable[[str, Callable[[str], Provider]], Provider] | None = None  # machines that are not ours
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     #: One at a time: each holds a whole run in memory, and the store's threads must not wait for it.
     analysis_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "analysis"))
@@ -139,6 +140,8 @@ class World:
         return await self._clock.of(None)
 
     def provider(self, name: str) -> Provider:
+        if name not in self.providers and name.startswith(ADOPTED_PREFIX) and self.open_adopted is not None:
+            self.providers[name] = self.open_adopted(name, self.provider)
         if name not in self.providers:
             self.providers.update(self.reload_providers())
         if name not in self.providers:

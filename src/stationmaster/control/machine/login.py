@@ -80,7 +80,8 @@ async def pinned(access: Access, rental: Rental, machine: Machine, visit: Visit,
         keys = await provider.host_keys(machine.provider_id)
         if keys:
             return replace(access, host_keys=keys)
-        if visit.now - (rental.held_at or visit.now) < _HOST_KEY_SECONDS:
+        is_ours = visit.job.spec.adopted is None  # only our own onstart prints the keys
+        if is_ours and visit.now - (rental.held_at or visit.now) < _HOST_KEY_SECONDS:
             return None
     return replace(access, unverified=True)
 
@@ -165,13 +166,13 @@ async def _checked(
     action: LogIn, host: Host, job: Job, visit: Visit, world: World
 ) -> tuple[dict[str, Any], list[NewEvent]]:
     """What the machine has, after installing what the recipe needs of its system, where that is allowed."""
-    facts = await host.preflight()
+    facts = await host.preflight(allocate=visit.recipe.needs.gpus > 0)
     missing = missing_parts(facts, visit.recipe)
     events = [machine_checked_event(facts, missing)]
     if missing and may_install(action.rental, world.policy):
         await visit.record(wait(job, 0.0, events=(NewEvent(kind="installing", payload={"parts": list(missing)}),)))
         await install(host.remote, missing)
-        facts = await host.preflight()
+        facts = await host.preflight(allocate=visit.recipe.needs.gpus > 0)
         events.append(NewEvent(kind="installed", payload={"parts": list(missing)}))
     return facts, events
 

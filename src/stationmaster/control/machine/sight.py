@@ -51,6 +51,7 @@ async def sight(visit: Visit, world: World) -> Sighting:
 
 
 async def _sight(rental: Rental, visit: Visit, world: World) -> Sighting:
+    provider = world.provider(rental.provider)  # opens that of a machine that is not ours
     listing = await world.listings.of(rental.provider)
     machine = next((each for each in listing.machines if each.provider_id == rental.provider_id), None)
     if machine is not None:
@@ -60,7 +61,7 @@ async def _sight(rental: Rental, visit: Visit, world: World) -> Sighting:
         return Sighting(fate=Fate.UNKNOWN, rental=rental)
     if visit.job.machine.absences + 1 < _ABSENCES:
         return Sighting(fate=Fate.MISSING, rental=rental)
-    single = await world.provider(rental.provider).describe(str(rental.provider_id))
+    single = await provider.describe(str(rental.provider_id))
     if single is not None:
         return Sighting(fate=Fate.THERE, rental=rental, machine=single)
     return await _believed(listing, rental, visit, world)

@@ -80,6 +80,8 @@ def forget_dataset(dataset: DatasetRef, home: Path, store: Store) -> None:
 
     One that is proposed with the same dataset at this moment packs it anew: it looks for it when it is written.
     """
+    if not dataset.sha256:  # an adopted training has none
+        return
     remove_archive(
         home / "datasets",
         dataset.sha256,

@@ -32,7 +32,7 @@ class Sweeper:
     async def sweep(self, *, act: bool = True, doomed: Iterable[str] = ()) -> Report:
         """Check every machine of every provider; with `act` apply the rules, and destroy those in `doomed`."""
         report = Report()
-        for name in self.world.providers:
+        for name in tuple(self.world.providers):  # a job may open another one meanwhile
             try:
                 await self._sweep_provider(name, report, act=act, doomed=frozenset(doomed))
             except ProviderError as problem:

@@ -61,7 +61,9 @@ def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, poli
     if late and not _is_dispensable(rental, job) and _is_being_ended(job, now=now, policy=policy):
         return Verdict(act=Act.LEAVE, why="its job's limit has passed, and a worker is ending it")
     # A training that cannot be seen may go on all the same: unknown is not stuck, and its hard limit still holds.
-    stuck = job.unreachable_since is None and now - last_sign(job, now=now) >= policy.sweep.stuck
+    # Of a training that was started by hand nobody knows what its progress looks like.
+    is_ours = job.spec.adopted is None
+    stuck = is_ours and job.unreachable_since is None and now - last_sign(job, now=now) >= policy.sweep.stuck
     over_cap = job.deadline_at is None and rental.held_at is not None and now - rental.held_at >= policy.sweep.cap
     if not (late or stuck or over_cap):
         return Verdict(act=Act.LEAVE, why=f"in use: its job is {job.state}")

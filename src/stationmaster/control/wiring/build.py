@@ -9,6 +9,7 @@ from stationmaster.config import secret_of
 from stationmaster.control.destinations.destinations import open_destinations
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.flow.world import World
+from stationmaster.control.wiring.adopted_hosts import open_adopted_host
 from stationmaster.control.wiring.providers import PATIENT, Waiting, build_providers, ssh_key_path
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.delivery.token_roles import TokenRoles
@@ -25,6 +26,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store, *,
         store=store,
         providers=build_providers(settings, environ, store, waiting=waiting),
         reload_providers=partial(build_providers, settings, environ, store, waiting=waiting),
+        open_adopted=lambda name, find_provider: open_adopted_host(name, settings, find_provider),
         connect=partial(connect, ssh=settings.ssh, way=settings.transfer.way),
         find_recipe=partial(find, folders=settings.recipes),
         secrets=partial(secret_of, settings),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stationmaster.control.wiring.adopted_hosts import open_adopted_host
 from stationmaster.control.wiring.simulator_address import simulator_address
 from stationmaster.control.wiring.ssh_provider import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
+from stationmaster.model import ADOPTED_PREFIX
 from stationmaster.providers.base import Pause, Provider
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.ssh_keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
@@ -66,6 +69,9 @@ def find_provider(
     pause: Pause = asyncio.sleep,
 ) -> Provider:
     """The provider of this name, for a command. Raises ConfigInvalid with what is missing for it."""
+    if name.startswith(ADOPTED_PREFIX):
+        find = partial(find_provider, settings=settings, environ=environ, store=store, pause=pause)
+        return open_adopted_host(name, settings, find)
     name = _with_account(name, account, settings)
     providers = build_providers(settings, environ, store, waiting=Waiting(hurried=True, pause=pause))
     if name in providers:

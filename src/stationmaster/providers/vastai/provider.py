@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from stationmaster.errors import AccessRefused, ConfigInvalid
+from stationmaster.errors import AccessRefused, ConfigInvalid, NoCapacity
 from stationmaster.estimate import gpu_factor
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import ZERO, MicroDollars
@@ -44,7 +44,7 @@ class VastOptions:
 
 
 class VastProvider:
-    """Implements Provider, CanStop, KnowsHostKeys, KnowsKeys, NeedsKey and KnowsMoney."""
+    """Implements Provider, CanStop, CanRelabel, CanLetUsIn, KnowsHostKeys, KnowsKeys, NeedsKey and KnowsMoney."""
 
     def __init__(self, client: VastClient, *, options: VastOptions, name: str = "vastai") -> None:
         self.name = name
@@ -119,6 +119,11 @@ class VastProvider:
         if _can_exist(provider_id):
             await self._client.destroy(int(provider_id))
 
+    async def relabel(self, provider_id: str, label: str) -> None:
+        if not _can_exist(provider_id):
+            raise NoCapacity(f"there is no instance {provider_id}")
+        await self._client.label(int(provider_id), label)
+
     async def stop(self, provider_id: str) -> None:
         await self._client.stop(int(provider_id))
 
@@ -148,6 +153,9 @@ class VastProvider:
 
     async def attach_key(self, provider_id: str, public_key: str) -> None:
         await self._client.attach_key(int(provider_id), public_key)
+
+    async def let_us_in(self, provider_id: str) -> None:
+        await self.attach_key(provider_id, self._public_key())
 
     async def credit(self) -> MicroDollars:
         credit = (await self._client.user()).credit

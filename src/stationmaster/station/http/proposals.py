@@ -13,6 +13,7 @@ from stationmaster.errors import NotFound, ServerError
 from stationmaster.model import SINGLE_USER
 from stationmaster.money import exact_dollars
 from stationmaster.recipes.parameters import resolve
+from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.datasets import Progress
 from stationmaster.station.http.connection import Connection, segment
 from stationmaster.station.http.dataset_upload import upload_dataset
@@ -20,6 +21,7 @@ from stationmaster.station.http.recipes import HttpRecipes
 from stationmaster.station.job_file import AskedMachine, JobFile, invalid_as_user_error
 from stationmaster.station.proposals import (
     Accepted,
+    Asked,
     Estimate,
     EstimateRequest,
     Proposal,
@@ -27,6 +29,7 @@ from stationmaster.station.proposals import (
     Terms,
     TrainRequest,
 )
+from stationmaster.station.wire.adopting import AdoptBody
 from stationmaster.station.wire.proposals import (
     EstimateBody,
     EstimateDocument,
@@ -46,14 +49,20 @@ class HttpProposals:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
+        if isinstance(request, AdoptRequest):
+            adopt = _adopt(request)
+            return self._connection.post("/api/adoptions/terms", TermsDocument, adopt, patient=True).value()
         if isinstance(request, RetryRequest):
             path, again = _retry(request)
             return self._connection.post(f"{path}/terms", TermsDocument, again, patient=True).value()
         body = self._body(request, progress)
         return self._connection.post("/api/terms", TermsDocument, body, patient=True).value()
 
-    def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
+        if isinstance(request, AdoptRequest):
+            adopt = _adopt(request)
+            return self._connection.post("/api/adoptions", ProposalDocument, adopt, patient=True).value()
         if isinstance(request, RetryRequest):
             path, again = _retry(request)
             return self._connection.post(path, ProposalDocument, again, patient=True).value()
@@ -117,6 +126,12 @@ def _repeated(ask: Callable[[], Answer]) -> Answer:
         except ServerError:
             time.sleep(pause)
     return ask()
+
+
+def _adopt(request: AdoptRequest) -> AdoptBody:
+    """The server takes the owner from the token."""
+    with invalid_as_user_error():
+        return AdoptBody.of(request)
 
 
 def _retry(request: RetryRequest) -> tuple[str, RetryBody]:

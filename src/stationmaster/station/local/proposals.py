@@ -30,10 +30,12 @@ from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.wishes import with_wish
+from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.datasets import Progress
 from stationmaster.station.local.artifacts import copy_file, is_available, is_resumable, state_beside
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
+from stationmaster.station.local.proposing.adopting import Adoption, check_adoption, require_not_adopted
 from stationmaster.station.local.proposing.changing import with_changes
 from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
 from stationmaster.station.local.proposing.following import Again, follow_analysis
@@ -45,6 +47,7 @@ from stationmaster.station.local.proposing.quoting import Work, quote_work
 from stationmaster.station.local.proposing.stored import proposal_of, terms_of
 from stationmaster.station.proposals import (
     Accepted,
+    Asked,
     Estimate,
     EstimateRequest,
     Proposal,
@@ -70,13 +73,18 @@ class LocalProposals:
         self._store = installation.store
         self._jobs = LocalJobs(installation)
 
-    def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
+        if isinstance(request, AdoptRequest):
+            return self._adoption(request, job_id="JOB" if request.id is None else checked_id(request.id)).terms
         if isinstance(request, RetryRequest):
             return self._check_again(self._again(self._ended_job(request.job), request))
         job_id = "JOB" if request.id is None else checked_id(request.id)
         return self._check(request, job_id=job_id, progress=progress).terms
 
-    def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
+        if isinstance(request, AdoptRequest):
+            adoption = self._adoption(request, job_id=checked_id(request.id))
+            return self._store_proposal(adoption.spec, adoption.terms)
         if isinstance(request, RetryRequest):
             return self._propose_again(request)
         self._require_key(request.provider, request.account)
@@ -96,6 +104,7 @@ class LocalProposals:
             return Accepted(job=there, created=False)
         self._require_owner(spec.owner)
         self._budget_notes(spec.quote, spec.owner)
+        require_not_adopted(spec, self._installation)
         submitted = self._store.proposals.submit(proposal_id)
         return Accepted(job=submitted.job, created=submitted.created, notes=self._notes(proposal))
 
@@ -135,6 +144,10 @@ class LocalProposals:
             spend_note=limits.spend_note,
             is_offered=quoted.is_offered,
         )
+
+    def _adoption(self, request: AdoptRequest, *, job_id: str) -> Adoption:
+        self._require_owner(request.owner)
+        return check_adoption(request, self._installation, job_id=job_id, name=request.name)
 
     def _check(self, request: TrainRequest, *, job_id: str, progress: Progress | None) -> Checked:
         self._require_owner(request.owner)
@@ -248,6 +261,11 @@ class LocalProposals:
     def _ended_job(self, reference: str) -> Job:
         """The ended job that can be run again. Raises NotFound, IllegalMove."""
         old = self._jobs.find(reference)
+        if old.spec.adopted is not None:
+            raise IllegalMove(
+                f"job {old.id} watched a training that was started by hand; how to start it again is not known",
+                hint="start it yourself and adopt it: stationmaster adopt",
+            )
         if old.outcome is None:
             raise IllegalMove(f"job {old.id} has not ended", hint=f"stop it first: stationmaster stop {old.id}")
         if not Path(old.spec.dataset.archive).is_file():

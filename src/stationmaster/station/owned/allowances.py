@@ -8,6 +8,7 @@ from stationmaster.datasets.sources.reference import BucketReference, HubReferen
 from stationmaster.errors import Forbidden
 from stationmaster.settings import Settings
 from stationmaster.settings.machines import DEFAULT_ACCOUNT, vast_name
+from stationmaster.station.adopting import AdoptRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +18,26 @@ class Allowances:
     default_provider: str | None = None
     providers: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
+    adopt_on: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Allowances:
         serve = settings.serve
-        return cls(default_provider=settings.provider, providers=serve.user_providers, datasets=serve.user_datasets)
+        return cls(
+            default_provider=settings.provider,
+            providers=serve.user_providers,
+            datasets=serve.user_datasets,
+            adopt_on=serve.user_adopt_hosts,
+        )
+
+    def require_adoption(self, request: AdoptRequest) -> None:
+        """Raises Forbidden unless users may adopt there: it logs in with the operator's keys."""
+        if request.target in self.adopt_on and not request.is_instance:
+            return
+        raise Forbidden(
+            "only administrators may adopt trainings on this machine",
+            hint="ask the operator to add its name in ssh.hosts to serve.user_adopt_hosts",
+        )
 
     def require_provider(self, name: str | None, account: str | None = None) -> None:
         """Raises Forbidden unless users may choose this provider; None is the default one."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from stationmaster.datasets.sources.reference import DatasetReference, UploadReference
 from stationmaster.errors import Forbidden, IllegalMove, NotFound
 from stationmaster.model import SINGLE_USER, Caller, Right
+from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.datasets import Progress
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.owned.allowances import Allowances
@@ -16,6 +17,7 @@ from stationmaster.station.owned.recipes import no_recipe_files
 from stationmaster.station.owned.rights import require
 from stationmaster.station.proposals import (
     Accepted,
+    Asked,
     Estimate,
     EstimateRequest,
     Proposal,
@@ -47,12 +49,12 @@ class OwnedProposals:
         self._require_upload = require_upload
         self._allowances = allowances
 
-    def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
         allowed = self._allowed(request)
         with no_recipe_files():
             return self._all.check(allowed, progress=progress)
 
-    def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
         allowed = self._allowed(request)
         with no_recipe_files():
             return self._all.propose(allowed, progress=progress)
@@ -84,11 +86,14 @@ class OwnedProposals:
         with no_recipe_files():
             return self._all.estimate(request)
 
-    def _allowed(self, request: TrainRequest | RetryRequest) -> TrainRequest | RetryRequest:
+    def _allowed(self, request: Asked) -> Asked:
         """The request as it may be made. Raises Forbidden, NotFound."""
         require(self._caller, Right.TRAIN)
         if request.id is not None:
             self._require_free_id(request.id)
+        if isinstance(request, AdoptRequest):
+            self._allowances.require_adoption(request)
+            return replace(request, owner=self._caller.user)
         if isinstance(request, RetryRequest):
             old = self._own_jobs.find(request.job)
             self._allowances.require_provider(old.spec.provider)

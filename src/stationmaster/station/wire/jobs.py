@@ -24,6 +24,7 @@ from stationmaster.model import (
     State,
 )
 from stationmaster.station.jobs import JobView, Wanted
+from stationmaster.station.wire.adopting import AdoptedDocument
 from stationmaster.station.wire.document import Document, Instant, RequestDocument, Usd
 from stationmaster.station.wire.events import EventDocument
 from stationmaster.station.wire.job_files import CatalogueDocument, CheckpointDocument
@@ -138,6 +139,8 @@ class JobDocument(Document):
     """The training step of its best checkpoint."""
     analysed_attempt: int | None
     """The attempt that `health` is about."""
+    adopted: AdoptedDocument | None = None
+    """The training that it watches and did not start."""
 
     @classmethod
     def of(cls, view: JobView, events: Sequence[Event] = ()) -> Self:
@@ -207,6 +210,7 @@ class JobDocument(Document):
             gpus=job.machine.gpus,
             model_step=job.model.step,
             analysed_attempt=None if health is None else health.attempt,
+            adopted=None if spec.adopted is None else AdoptedDocument.of(spec.adopted),
         )
 
     def value(self) -> JobView:
@@ -272,6 +276,7 @@ class JobDocument(Document):
             max_seconds=self.limits.max_seconds,
             max_spend=self.limits.max_spend_usd,
             max_price_per_hour=self.limits.max_price_per_hour_usd,
+            adopted=None if self.adopted is None else self.adopted.value(),
             trigger=self.trigger,
             parameters=unplain(self.parameters),
             owner=self.owner,

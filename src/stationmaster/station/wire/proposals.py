@@ -22,6 +22,7 @@ from stationmaster.station.proposals import (
     Terms,
     TrainRequest,
 )
+from stationmaster.station.wire.adopting import AdoptedDocument
 from stationmaster.station.wire.document import Document, Instant, RequestDocument, Usd
 from stationmaster.station.wire.job_parts import AppliedAdviceDocument
 from stationmaster.station.wire.jobs import JobDocument
@@ -114,6 +115,8 @@ class TermsDocument(Document):
     """What a retry follows of the analysis."""
     skipped: tuple[SkippedAdviceDocument, ...] = ()
     """What a retry does not follow of the analysis."""
+    adopted: AdoptedDocument | None = None
+    """The training that runs already, if the job only watches one."""
 
     @classmethod
     def of(cls, terms: Terms) -> Self:
@@ -137,6 +140,7 @@ class TermsDocument(Document):
             notes=terms.notes,
             applied=tuple(AppliedAdviceDocument.of(one) for one in terms.applied),
             skipped=tuple(SkippedAdviceDocument.of(one) for one in terms.skipped),
+            adopted=None if terms.adopted is None else AdoptedDocument.of(terms.adopted),
         )
 
     def value(self) -> Terms:
@@ -157,6 +161,7 @@ class TermsDocument(Document):
             notes=self.notes,
             applied=tuple(one.value() for one in self.applied),
             skipped=tuple(one.value() for one in self.skipped),
+            adopted=None if self.adopted is None else self.adopted.value(),
         )
 
 

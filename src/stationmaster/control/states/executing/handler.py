@@ -27,6 +27,7 @@ from stationmaster.control.machine.sight import ANSWERING, Fate, missed, sight
 from stationmaster.control.machine.step_secrets import held_back, secrets_of
 from stationmaster.control.results.checkpoint_collection import Collect, collect, next_collection
 from stationmaster.control.results.declared_files import declared
+from stationmaster.control.states.executing.adopted_end import adopted_end, adopted_end_event
 from stationmaster.control.states.executing.comparison import compare, comparison_due
 from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_events, save_first
 from stationmaster.control.states.executing.live_stream import Follow, follow
@@ -216,8 +217,12 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     is_done = status.finished.result == "done"
     reason = Reason.FINISHED if is_done else job.ending.reason or Reason.STEP_FAILED
     explanation = failure_explanation(job, status) if reason is Reason.STEP_FAILED else None
+    found: tuple[NewEvent, ...] = ()
+    if job.spec.adopted is not None and reason in (Reason.FINISHED, Reason.STEP_FAILED):
+        reason, explanation = adopted_end(job, status)
+        found = (adopted_end_event(job, reason, explanation),)
     job = replace(recovered(job), ending=replace(job.ending, reason=reason, explanation=explanation))
-    events = (*write.events, *end_events(job, outputs))
+    events = (*write.events, *found, *end_events(job, outputs))
     moved = go_on(job, Move.EXITED, now=now, events=events, checkpoints=write.checkpoints)
     return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
 

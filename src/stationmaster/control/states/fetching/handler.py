@@ -146,15 +146,35 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     wanted = job.fetching.wanted
     if wanted is None:
         return Step(then=TakeInventory())
+    if not wanted and view.can_stop and _found_no_model(job):
+        again = replace(job, fetching=replace(job.fetching, wanted=None))
+        problem = f"no model was found below {_output_of(job)} although the training is over"
+        return Step(write=parked(again, problem, policy, now=now))
     if not wanted:
         return Step(write=_all_safe(job, now=now))
     file = wanted[0]
     if file.kind == OutputKind.CHECKPOINT:
-        if (link := notes.next_link(job, policy.links)) is not None:
+        # No signed address goes to a machine that is somebody's own: its files are downloaded.
+        links = policy.links if job.spec.adopted is None else ()
+        if (link := notes.next_link(job, links)) is not None:
             return Step(then=Deliver(link=link, file=file))
         if notes.places(job) and not policy.artifacts.keep_local:
             return Step(write=wait(_without_first(job), 0.0))
     return Step(then=Fetch(file=file))
+
+
+def _found_no_model(job: Job) -> bool:
+    """Whether an adopted training ended and left nothing where its files were expected: that folder may be the wrong
+    one, and the right one must not be destroyed with the machine.
+    """
+    is_over = job.ending.reason in (Reason.FINISHED, Reason.STEP_FAILED)
+    is_adopted = job.spec.adopted is not None and job.spec.adopted.release
+    return is_adopted and is_over and not job.has_model_of_attempt and not job.collection.checkpoints
+
+
+def _output_of(job: Job) -> str:
+    assert job.spec.adopted is not None
+    return job.spec.adopted.output or "its output folder, which was not named,"
 
 
 def _parked_step(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:

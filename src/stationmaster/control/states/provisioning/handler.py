@@ -39,6 +39,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
+from stationmaster.providers.base import CanRelabel, Provider
 from stationmaster.store.writes import NewEvent, Write
 
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
@@ -181,6 +182,8 @@ def _ask_or_adopt(view: Listed, policy: Policy) -> Step[Action]:
     if market is None:
         due = view.create_limit_over - now
         return Step(write=wait(job, max(due, policy.provider_look_seconds), alerts=_slow_alerts(view, policy)))
+    if market.not_takeable is not None:
+        return Step(write=_give_up(view, Reason.NO_OFFER, market.not_takeable))
     if market.waits_for_room:
         return Step(write=wait(replace(job, state_since=now), policy.room_look_seconds))
     if isinstance(market.secret_problem, SecretRefused):  # before anything is rented that could not be used
@@ -294,7 +297,10 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
     unsent = replace(action.rental, create_sent_at=None, offer=None)
     view.visit.guard.check()  # the last check before sending: a process that was suspended here must not rent
     try:
-        provider_id = await provider.create(action.offer, label=action.rental.label, want=want)
+        if job.spec.adopted is not None and job.spec.adopted.release:
+            provider_id = await _take_over(provider, action)
+        else:
+            provider_id = await provider.create(action.offer, label=action.rental.label, want=want)
     except NoCapacity as problem:
         return replace(_offer_refused(action, job, view, world.policy, str(problem)), rentals=(unsent,))
     except ProviderBusy as problem:
@@ -317,6 +323,16 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
     )
     listing = Listing(machines=(machine,), complete=True, account=action.rental.account or "")
     return adopted(recovered(job), action.rental, [machine], listing, now=view.visit.now)
+
+
+async def _take_over(provider: Provider, action: Create) -> str:
+    """Label the machine of an adopted training as the job's: from then on it is found, and destroyed, like any other.
+
+    Repeating it changes nothing.
+    """
+    assert isinstance(provider, CanRelabel), "checked before the job was made"
+    await provider.relabel(action.offer.id, action.rental.label)
+    return action.offer.id
 
 
 def _offer_refused(action: Create, job: Job, view: ProvisioningView, policy: Policy, problem: str) -> Write:

@@ -9,7 +9,7 @@ from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.step_secrets import sendable_secrets
 from stationmaster.errors import DeliveryBusy, SecretRefused
 from stationmaster.estimate import is_as_fast, most_per_hour
-from stationmaster.model import Job, JobSpec, Offer, Quote, Rental, Requirements
+from stationmaster.model import AdoptedTraining, Job, JobSpec, Label, Offer, Quote, Rental, Requirements
 from stationmaster.money import format_dollars
 from stationmaster.providers.base import KnowsMoney, Provider
 from stationmaster.recipes.schema import Recipe
@@ -23,6 +23,7 @@ class Market:
     offers: tuple[Offer, ...] = ()  # within what the user agreed to
     others: tuple[Offer, ...] = ()  # that would do, but cost more than agreed or are slower
     no_credit: str | None = None  # why the provider account's credit is too small
+    not_takeable: str | None = None  # why the machine of an adopted training cannot become the job's
     secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs cannot be sent
     waits_for_room: bool = False  # the limit of rented machines there is reached
 
@@ -48,6 +49,8 @@ class Market:
 async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
     job, provider = visit.job, world.provider(rental.provider)
     market = Market(asked_at=visit.now)
+    if job.spec.adopted is not None and job.spec.adopted.release:
+        return await _adopted_machine(job.spec.adopted, provider, market)
     if await is_full(rental, world):
         return replace(market, waits_for_room=True)
     if rental.offer is not None:
@@ -64,6 +67,25 @@ async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
     others = tuple(offer for offer in found if offer not in agreed)
     no_credit = await credit_problem(job.spec.quote, provider)
     return replace(market, offers=tuple(agreed), others=others, no_credit=no_credit)
+
+
+async def _adopted_machine(training: AdoptedTraining, provider: Provider, market: Market) -> Market:
+    """The machine on which the training runs, as the only offer: it gets the job's label instead of being rented."""
+    assert training.instance is not None, "only a rented machine is released"
+    machine = await provider.describe(training.instance)
+    if machine is None:
+        return replace(market, not_takeable=f"instance {training.instance} no longer exists")
+    if Label.parse(machine.label) is not None:
+        return replace(market, not_takeable=f"instance {training.instance} belongs to another job ({machine.label})")
+    offer = Offer(
+        id=machine.provider_id,
+        provider=provider.name,
+        price_per_hour=machine.price_per_hour,
+        gpu=machine.gpu,
+        gpus=machine.gpus,
+        machine_id=machine.machine_id,
+    )
+    return replace(market, offers=(offer,))
 
 
 def requirements(job: Job, recipe: Recipe) -> Requirements:

@@ -9,6 +9,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Handler, Step, failed_try, go_on, outcome_event, recovered, wait, wants_out
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
+from stationmaster.control.machine.letting_go import is_let_go, let_go
 from stationmaster.control.machine.release import Evidence, Judgement, Next, closed_cost, gather_evidence, judge
 from stationmaster.control.results.analysing import Analyse, analysed, analysis_is_due
 from stationmaster.control.states.releasing.cleanup import (
@@ -21,6 +22,7 @@ from stationmaster.control.states.releasing.cleanup import (
 from stationmaster.errors import ProviderError
 from stationmaster.lifecycle import PARKED, Move, concluded
 from stationmaster.model import (
+    ADOPTED_PREFIX,
     Alert,
     CostLine,
     Job,
@@ -31,6 +33,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
+from stationmaster.providers.base import CanRelabel
 from stationmaster.store.writes import NewEvent, Write
 
 _NOTHING_RENTED = Evidence(
@@ -56,7 +59,15 @@ class Destroy:
     provider_ids: tuple[str, ...]
 
 
-Action = Destroy | CleanUp | Analyse
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetGo:
+    """Give these machines their own label back: their training was never watched, so it must not be ended."""
+
+    provider_ids: tuple[str, ...]
+    label: str
+
+
+Action = Destroy | CleanUp | Analyse | LetGo
 
 
 async def observe(visit: Visit, world: World) -> ReleasingView:
@@ -93,6 +104,12 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
         after, seconds, _ = failed_try(job, policy)
         return Step(write=wait(after, seconds, events=events, alerts=_release_alerts(view, policy)))
     judgements = [judge(rental, view.evidence, now=now) for rental in not_gone(view.rentals)]
+    if is_let_go(job):
+        judgements, labelled = let_go(judgements, view.evidence.listing, now=now)
+        if labelled:
+            assert job.spec.adopted is not None
+            action = LetGo(provider_ids=labelled, label=job.spec.adopted.label_before)
+            return Step(write=Write(job=job, events=events), then=action)
     if needs_cleanup(job, judgements, limit=view.cleanup_limit, now=now):
         return Step(write=Write(job=with_cleanup_begun(job, now=now), events=events), then=CleanUp())
     surplus = _surplus(view, judgements)
@@ -102,7 +119,7 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
         job=recovered(job),
         rentals=rentals,
         costs=_costs(view, rentals, gone),
-        events=(*events, *(NewEvent(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
+        events=(*events, *(NewEvent(kind=_gone_kind(job), payload={"label": rental.label}) for rental in gone)),
     )
     if len(gone) == len(rentals) and analysis_is_due(job, view.visit):
         return Step(write=write, then=Analyse())
@@ -118,6 +135,12 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
         return Step(write=replace(write, due_in=policy.provider_look_seconds, alerts=alerts))
     ids = tuple(provider_id for provider_id in doomed if provider_id is not None)
     return Step(write=replace(write, alerts=alerts), then=Destroy(provider_ids=ids))
+
+
+def _gone_kind(job: Job) -> str:
+    """The event of a machine that is no longer the job's; one that is somebody's own goes on."""
+    is_somebodys = job.spec.provider.startswith(ADOPTED_PREFIX) or is_let_go(job)
+    return "machine_left" if is_somebodys else "rental_gone"
 
 
 def _without_further_attempt(job: Job) -> tuple[Job, tuple[NewEvent, ...]]:
@@ -211,6 +234,8 @@ async def perform(action: Action, job: Job, view: ReleasingView, world: World) -
         return await clean_up(job, view.visit, world)
     if isinstance(action, Analyse):
         return await analysed(job, view.visit, world)
+    if isinstance(action, LetGo):
+        return await _let_go(action, job, world)
     provider = world.provider(job.spec.provider)
     for rental in not_gone(view.rentals):
         await world.forget_remote(rental.label)
@@ -225,6 +250,19 @@ async def perform(action: Action, job: Job, view: ReleasingView, world: World) -
     after, seconds, failures = failed_try(job, world.policy)
     events = () if failures else (NewEvent(kind="destroy_failed", payload={"problem": problems[0]}),)
     return wait(after, seconds, events=events)
+
+
+async def _let_go(action: LetGo, job: Job, world: World) -> Write:
+    provider = world.provider(job.spec.provider)
+    assert isinstance(provider, CanRelabel), "it was labelled by the same provider"
+    try:
+        for provider_id in action.provider_ids:
+            await provider.relabel(provider_id, action.label)
+    except ProviderError as problem:
+        after, seconds, failures = failed_try(job, world.policy)
+        events = () if failures else (NewEvent(kind="relabel_failed", payload={"problem": str(problem)}),)
+        return wait(after, seconds, events=events)
+    return wait(job, 0.0)
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -38,6 +38,7 @@ from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreacha
 from stationmaster.files import sha256_of, write_atomically
 from stationmaster.lifecycle import Move
 from stationmaster.model import Collected, Job, Reason
+from stationmaster.recipes.adopted import attached
 from stationmaster.recipes.configs import ConfigFile
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe
@@ -120,6 +121,9 @@ async def perform(_action: Send, job: Job, view: TransferringView, world: World)
 
 
 def _data_events(job: Job, sent: Sent) -> tuple[NewEvent, ...]:
+    if (training := job.spec.adopted) is not None:
+        payload = {"target": training.target, "pid": training.pid, "unknown": list(training.unknown)}
+        return (NewEvent(kind="attached", payload=payload),)
     payload = {"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size}
     verified = NewEvent(kind="data_verified", payload=payload)
     return (NewEvent(kind=sent.how, payload=payload), verified) if sent.how is not None else (verified,)
@@ -164,6 +168,8 @@ async def _send_all(
     beside = None if state is None else _STATE
     plan = plan_of(job, stored.recipe, root=host.root, resume_from=resume, step=step, state=beside)
     await host.put_plan({**plan.as_json(), "monitoring": sampling_of(visit.monitoring)})
+    if job.spec.adopted is not None:
+        return None  # somebody else's training has all it needs
     files = await world.ask_store(_recipe_files, stored)
     files += await world.ask_store(_write_configs, plan.configs, sent_configs(world.artifacts(job.id)))
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
@@ -223,7 +229,7 @@ def plan_of(
     state: str | None = None,
 ) -> Plan:
     identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
-    return render_plan(
+    plan = render_plan(
         recipe,
         parameters=job.spec.parameters,
         job=identity,
@@ -232,6 +238,7 @@ def plan_of(
         resume_step=step,
         resume_state=state,
     )
+    return plan if job.spec.adopted is None else attached(plan, job.spec.adopted)
 
 
 def sampling_of(monitoring: MonitoringSettings) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stationmaster.model import AppliedAdvice, Quote, SkippedAdvice
+from stationmaster.model import AdoptedTraining, AppliedAdvice, Quote, SkippedAdvice
 from stationmaster.station.proposals import PlannedStep, Proposal, Terms
 from stationmaster.store.proposals import StoredProposal
 
@@ -28,4 +28,7 @@ def terms_of(data: Mapping[str, Any]) -> Terms:
     known["notes"] = tuple(known["notes"])
     known["applied"] = tuple(AppliedAdvice(**each) for each in known.get("applied", ()))
     known["skipped"] = tuple(SkippedAdvice(**each) for each in known.get("skipped", ()))
+    adopted = known.get("adopted")
+    if adopted is not None:
+        known["adopted"] = AdoptedTraining(**{**adopted, "unknown": tuple(adopted["unknown"])})
     return Terms(**known)
