@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from stationmaster.errors import NoCapacity
 from stationmaster.model import Listing, Machine, Offer, Requirements, SshAccess
+from stationmaster.providers.own_machine_script import DEFAULT_ROOTS
 from stationmaster.providers.own_machines import RunOnHost, SshProvider
 from stationmaster.settings import OwnHostSettings
 
+_ROOTS = ("$STATIONMASTER_JOB_ROOT", *DEFAULT_ROOTS)
 _MOST_JOBS = 1000  # a job that only watches takes no room
 
 
@@ -91,4 +93,5 @@ class AdoptedHost:
             run=self._run,
             pinned_keys=lambda _host: (),
             access=None if place is None else lambda _host: place.access,
+            roots=_ROOTS,
         )

@@ -115,7 +115,9 @@ def _root_for_jobs(asked: Facts) -> tuple[Path | None, str | None]:
 
 
 def _roots(asked: Facts) -> list[Path]:
-    return [Path(root).expanduser() for root in asked["roots"]]
+    """The folders for jobs; one that a variable of the machine names, only where it is set."""
+    named = (os.path.expandvars(root) for root in asked["roots"])
+    return [Path(root).expanduser() for root in named if not root.startswith("$")]
 
 
 def _machines(asked: Facts) -> list[tuple[Path, Facts]]:

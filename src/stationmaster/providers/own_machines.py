@@ -54,7 +54,7 @@ class SshTimeouts:
 class SshProvider:
     """`pinned_keys` returns the host keys that you have confirmed; without any, known_hosts decides.
 
-    `access` is how a host is reached, if not by its settings.
+    `access` is how a host is reached, if not by its settings, `roots` where its jobs go if they do not say it.
     """
 
     def __init__(
@@ -66,8 +66,10 @@ class SshProvider:
         limits: SshTimeouts | None = None,
         name: str = NAME,
         access: Callable[[OwnHostSettings], SshAccess] | None = None,
+        roots: tuple[str, ...] = own_machine_script.DEFAULT_ROOTS,
     ) -> None:
         self.name = name
+        self._roots = roots
         self._reach = access
         self._hosts = {host.name: host for host in hosts}
         self._run = run
@@ -163,7 +165,7 @@ class SshProvider:
     async def _ask(
         self, host: OwnHostSettings, verb: str, asked: Mapping[str, Any], *, limit_seconds: float
     ) -> dict[str, Any]:
-        roots = own_machine_script.DEFAULT_ROOTS if host.job_root is None else (host.job_root,)
+        roots = self._roots if host.job_root is None else (host.job_root,)
         arguments = json.dumps({**asked, "roots": roots, "limit_seconds": limit_seconds})
         output = await self._run(
             self._access(host),
