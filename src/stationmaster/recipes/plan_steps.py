@@ -75,7 +75,7 @@ class PlanStep:
             "unless": self.unless,
             "optional": self.optional,
             "again": self.again and self.again.as_json(),
-            "attach": None if self.attach is None else dict(self.attach),
+            **({} if self.attach is None else {"attach": dict(self.attach)}),
         }
 
 
