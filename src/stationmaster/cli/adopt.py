@@ -12,10 +12,10 @@ from stationmaster.cli.context import JsonOption, options_of, print_json, printa
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import job_json
 from stationmaster.cli.submitting import submit_confirmed
-from stationmaster.cli.times import time_text
 from stationmaster.errors import UserError
 from stationmaster.station.adopting import AdoptRequest, StopSignal
 from stationmaster.station.proposals import Terms
+from stationmaster.times import time_text
 
 if TYPE_CHECKING:
     from stationmaster.cli.submitting import Submission

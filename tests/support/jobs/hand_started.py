@@ -28,7 +28,8 @@ def save(name):
     os.replace(path + ".part", path)
 
 for step in range(1, total + 1):
-    print(f"steps: {step * 100 // total:3d}%|#| {step}/{total} [00:{step:02d}<00:10, 1.00it/s, loss={1 / step:.4f}]", flush=True)
+    bar = f"{step * 100 // total:3d}%|#| {step}/{total} [00:{step:02d}<00:10, 1.00it/s, loss={1 / step:.4f}]"
+    print(f"steps: {bar}", flush=True)
     if step == 5:
         save("cats-000005.safetensors")
         while not os.path.exists(os.path.join(folder, "go")) and time.time() < gone_on_at:
@@ -48,7 +49,8 @@ class HandStarted:
     @property
     def words(self) -> tuple[str, ...]:
         """The options of `adopt` that name it."""
-        return ("--log", f"{self.folder}/logs/*.log", "--pid-file", f"{self.folder}/pid", "--output", f"{self.folder}/out")
+        folder = self.folder
+        return ("--log", f"{folder}/logs/*.log", "--pid-file", f"{folder}/pid", "--output", f"{folder}/out")
 
     @property
     def is_alive(self) -> bool:
