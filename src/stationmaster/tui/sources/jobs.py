@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from stationmaster.durations import format_duration
 from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.lifecycle import TERMINAL
 from stationmaster.model import SINGLE_USER, Desired, Request
 from stationmaster.station.base import Station
 from stationmaster.station.jobs import JobView
@@ -82,8 +83,9 @@ class JobsSource:
     def question(self, id: str, action: Action) -> Question | None:
         view = self._station.jobs.view(id)
         name = plain(view.job.spec.name)
-        if action in (Action.STOP, Action.CANCEL, Action.SAVE) and view.job.outcome is not None:
-            raise IllegalMove(f"{name} is already {view.job.outcome.value}")
+        is_over = view.job.outcome is not None or view.job.state in TERMINAL
+        if action in (Action.STOP, Action.CANCEL, Action.SAVE) and is_over:
+            raise IllegalMove(f"{name} is already {view.shown}")
         match action:
             case Action.STOP:
                 text = f"Stop {name}? Its best checkpoint is kept and its machine released."
