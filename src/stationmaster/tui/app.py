@@ -39,7 +39,9 @@ _THEMES = {False: "ansi-dark", True: "ansi-light"}
 
 
 class FleetApp(App[None]):
-    """`open_id` is shown in detail at once. `open_link` opens an address in a browser and returns why it cannot."""
+    """`open_id` is shown in detail at once. `open_link` opens an address in a browser, or returns why it cannot. `now`
+    is the time in seconds since 1970.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c,ctrl+q", "leave", "Quit", show=False, priority=True)]
     ENABLE_COMMAND_PALETTE = False
@@ -59,7 +61,7 @@ class FleetApp(App[None]):
         is_light: bool = False,
         group: str | None = None,
         open_link: Callable[[str], str | None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(ansi_color=True)  # from the start, or NO_COLOR would only turn colours into greys
         self._source = source
@@ -67,10 +69,10 @@ class FleetApp(App[None]):
         self._is_light = is_light
         self._open_link = open_link
         self._is_paused = False
-        self._clock = clock
+        self._now = now
         self._untold: list[Notice] = []
         self._told_at = -math.inf
-        self._fleet = FleetScreen(source.about, self._palette, group=group or ALL)
+        self._fleet = FleetScreen(source.about, self._palette, now=now, group=group or ALL)
         self._looking = FleetLooking(source, lambda found: self._publish(found, None))
         self._detail_looking: DetailLooking | None = None
 
@@ -185,7 +187,9 @@ class FleetApp(App[None]):
         )
         self._detail_looking.is_paused = self._is_paused
         self._detail_looking.start()
-        self.push_screen(DetailScreen(self._source.about, self._palette, id), lambda _: self._close_detail())
+        self.push_screen(
+            DetailScreen(self._source.about, self._palette, id, now=self._now), lambda _: self._close_detail()
+        )
 
     def _close_detail(self) -> None:
         if self._detail_looking is not None:
@@ -200,9 +204,9 @@ class FleetApp(App[None]):
     def _announce(self, view: FleetView) -> None:
         """One toast and one bell for all notices of a look; a fleet that always changes rings only now and then."""
         self._untold += view.notices
-        if not self._untold or self._clock() - self._told_at < _TOAST_PAUSE_SECONDS:
+        if not self._untold or self._now() - self._told_at < _TOAST_PAUSE_SECONDS:
             return
-        told, self._untold, self._told_at = self._untold, [], self._clock()
+        told, self._untold, self._told_at = self._untold, [], self._now()
         worst = next((tone for tone in (Tone.BAD, Tone.WARNING) if any(one.tone is tone for one in told)), Tone.NEUTRAL)
         told.sort(key=lambda notice: notice.tone is not worst)
         more = [f"and {len(told) - _MOST_NOTICES} more"] if len(told) > _MOST_NOTICES else []

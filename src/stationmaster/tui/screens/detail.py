@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -40,10 +40,11 @@ class DetailScreen(Screen[None]):
     """
     AUTO_FOCUS = ""
 
-    def __init__(self, about: About, palette: Palette, id: str) -> None:
+    def __init__(self, about: About, palette: Palette, id: str, *, now: Callable[[], float]) -> None:
         super().__init__()
         self.shown_id = id
         self._about = about
+        self._now = now
         self._palette = palette
         self._detail: Detail | None = None
         self._tab = _LOG
@@ -55,7 +56,7 @@ class DetailScreen(Screen[None]):
         return self._tab
 
     def compose(self) -> ComposeResult:
-        yield TopBar(self._about)
+        yield TopBar(self._about, now=self._now)
         yield LineView(id="facts")
         with Horizontal(id="curves"):
             yield Chart(id="loss")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -35,9 +36,10 @@ class FleetScreen(Screen[None]):
     """
     AUTO_FOCUS = "FleetTable"
 
-    def __init__(self, about: About, palette: Palette, *, group: str = ALL) -> None:
+    def __init__(self, about: About, palette: Palette, *, now: Callable[[], float], group: str = ALL) -> None:
         super().__init__()
         self._about = about
+        self._now = now
         self._palette = palette
         self._view: FleetView | None = None
         self._arrangement = Arrangement(group=group)
@@ -47,7 +49,7 @@ class FleetScreen(Screen[None]):
         return self._arrangement
 
     def compose(self) -> ComposeResult:
-        yield TopBar(self._about)
+        yield TopBar(self._about, now=self._now)
         yield LineView(id="summary")
         yield LineView(id="arrangement")
         yield FleetTable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import datetime
 
@@ -16,12 +15,10 @@ _OLD_SECONDS = 5.0
 
 
 class TopBar(LineView):
-    """`clock` gives the time in seconds since 1970."""
-
-    def __init__(self, about: About, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, about: About, *, now: Callable[[], float]) -> None:
         super().__init__()
         self._about = about
-        self._clock = clock
+        self._now = now
         self._title = about.title
         self._at: float | None = None
         self._problem: str | None = None
@@ -65,7 +62,7 @@ class TopBar(LineView):
     def _age(self) -> list[Span]:
         if self._at is None:
             return [(f"  {self._problem or 'waiting for the first answer'}", "warning" if self._problem else "dim")]
-        age = self._clock() - self._at
+        age = self._now() - self._at
         since = f"{datetime.fromtimestamp(self._at):%H:%M:%S}"
         if self._problem is not None:
             return [(f"  data from {since}, {format_duration(age)} old: {self._problem}", "warning")]
