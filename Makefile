@@ -76,7 +76,8 @@ contract-live: setup  ## run the contract suites against real services, with you
 docs: .stamps/dev  ## generate the reference pages from the code
 	$(BIN)/python -m scripts.make_reference
 
-screenshots: setup page  ## write the pictures of docs/images, with real Chromium
+screenshots: setup page  ## write the pictures of docs/images, with real Chromium and the terminal app
+	$(BIN)/python -m scripts.make_terminal_pictures
 	$(BIN)/python -m scripts.make_screenshots
 
 lock: .stamps/venv  ## pin the packages of pyproject.toml, with hashes; UPGRADE=1 takes the newest versions

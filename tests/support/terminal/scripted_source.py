@@ -40,7 +40,7 @@ def summary(rows: Sequence[FleetRow]) -> FleetSummary:
     total = MicroDollars(sum((each.total_cost for each in rows), ZERO))
     rate = MicroDollars(sum((each.cost_per_hour or ZERO for each in rows), ZERO))
     return FleetSummary(
-        running=sum(each.status == "running" for each in rows),
+        running=sum(each.status in ("running", "training") for each in rows),
         total=len(rows),
         errors=sum(each.tone is Tone.BAD for each in rows),
         total_cost=total,
