@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -26,8 +27,7 @@ def log_to_file(path: Path | None, level: str | None) -> None:
     """
     if path is None:
         return _log_to(logging.NullHandler(), level)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return _log_to(RotatingFileHandler(path, maxBytes=_FILE_BYTES, backupCount=2, delay=True), level)
+    return _log_to(_LateFile(path, maxBytes=_FILE_BYTES, backupCount=2, delay=True), level)
 
 
 class LoggedFeed:
@@ -60,6 +60,14 @@ class LoggedFeed:
 
     def close(self) -> None:
         self._feed.close()
+
+
+class _LateFile(RotatingFileHandler):
+    """Creates its folder with the first line."""
+
+    def _open(self) -> TextIOWrapper:
+        Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return super()._open()
 
 
 def _log_to(handler: logging.Handler, level: str | None) -> None:
