@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from stationmaster.errors import AccessRefused, ConfigInvalid, NotFound, UserError
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.base import Station
-from stationmaster.station.monitoring import MonitorLook, Watched
+from stationmaster.station.monitoring import MonitorLook, Notice, NoticeKind, Watched
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
@@ -95,6 +96,57 @@ def test_a_service_that_does_not_answer_makes_a_look_stale(open_local_world: Ope
     (look,) = looks(world.station, Watched(ids=("17",)))
     assert look.snapshot.stale
     assert [line for line in look.warnings if "last known" in line]
+
+
+def test_a_group_of_the_settings_limits_what_is_shown_and_an_unknown_one_is_refused(
+    open_local_world: OpenWorld, tmp_path: Path
+) -> None:
+    with simulator_thread(quick_settings(tmp_path / "simulator")) as url, closing(Customer(url)) as customer:
+        groups = '{"loras": ["lora-*"], "single": ["17"]}'
+        world = open_local_world(**account(url, tmp_path), STATIONMASTER_MONITOR__GROUPS=groups)
+        rented = str(customer.rent(label="lora-cats"))
+        customer.rent(label="other")
+        (look,) = looks(world.station, Watched(group="loras"))
+        with pytest.raises(UserError, match="no group 'x'") as refused:
+            world.station.monitoring.feed(Watched(group="x"), every_seconds=1.0)
+        with closing(world.station.monitoring.feed(Watched(), every_seconds=1.0)) as feed:
+            assert feed.groups == ("loras", "single")
+    assert [(machine.id, machine.groups) for machine in look.snapshot.instances] == [(rented, ("loras",))]
+    assert refused.value.hint == "groups of the settings: loras, single"
+
+
+def test_machines_of_a_listing_need_no_account_and_are_not_stored(local_world: LocalWorld, tmp_path: Path) -> None:
+    listing = tmp_path / "machines.json"
+    listing.write_text(json.dumps([{"id": 17, "actual_status": "running", "label": "cats"}]))
+    (look,) = looks(local_world.station, Watched(listing=str(listing)))
+    assert [(machine.id, machine.label) for machine in look.snapshot.instances] == [("17", "cats")]
+    with pytest.raises(NotFound):
+        local_world.station.metrics.find("vastai/17")
+    with pytest.raises(UserError, match="exclude each other"):
+        local_world.station.monitoring.feed(Watched(listing=str(listing), made_up=True), every_seconds=1.0)
+
+
+def test_a_notice_is_a_message_of_the_single_user(local_world: LocalWorld, tmp_path: Path) -> None:
+    listing = tmp_path / "machines.json"
+    row = {"id": 17, "actual_status": "running", "label": "cats", "gpu_util": 50.0}
+    listing.write_text(json.dumps([row]))
+    notices: list[Notice] = []
+    watched = Watched(listing=str(listing), notify=True)
+    with closing(local_world.station.monitoring.feed(watched, every_seconds=0.05)) as feed:
+        assert feed.next(seconds=30.0) is not None
+        listing.write_text(json.dumps([{**row, "actual_status": "exited"}]))
+        while not notices:
+            look = feed.next(seconds=30.0)
+            assert look is not None
+            notices += look.notices
+    assert [notice.kind for notice in notices] == [NoticeKind.EXITED]
+    (note,) = local_world.station.notifications.inbox()
+    assert (note.kind, note.text) == ("machine", "Instance 17 (cats) has exited (status exited).")
+
+
+def test_notices_about_made_up_machines_are_not_sent(local_world: LocalWorld) -> None:
+    with pytest.raises(UserError, match="made-up"):
+        local_world.station.monitoring.feed(Watched(made_up=True, notify=True), every_seconds=1.0)
 
 
 def account(url: str, folder: Path, key: str = API_KEY) -> dict[str, str]:
