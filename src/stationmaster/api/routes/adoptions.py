@@ -1,4 +1,4 @@
-"""Adoptions: jobs for trainings that somebody started by hand."""
+"""Adoptions: jobs for trainings that were started by hand."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _LONGEST_PATH = 1000
 
 
 class AdoptBody(RequestDocument):
-    """A training that somebody started by hand. All paths are on its machine."""
+    """A training that was started by hand. All paths are on its machine."""
 
     target: Name = Field(examples=["ann@gpu.example.org:2222"])
     """Number of an instance in the server's account, `[USER@]HOST[:PORT]`, or a name in the server's ssh.hosts."""
