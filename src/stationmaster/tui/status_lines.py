@@ -10,6 +10,9 @@ from stationmaster.tui.fleet import ALL, Arrangement, FleetSummary, FleetView
 from stationmaster.tui.lines import Line, Span
 
 
+_WIDE = 90
+
+
 def summary_lines(summary: FleetSummary, *, width: int) -> list[Line]:
     """Two lines: how many run and what they cost, then the averages and what they will have cost."""
     first: list[Span] = [
@@ -22,7 +25,7 @@ def summary_lines(summary: FleetSummary, *, width: int) -> list[Line]:
     future = ", ".join(f"{hours}h {format_dollars(amount)}" for hours, amount in summary.trajectory)
     second: list[Span] = [
         (f"GPU {percent(summary.gpu_percent)}  memory {percent(summary.memory_percent)}", ""),
-        (f"  cost if all keep running: {future}", "dim"),
+        (f"  cost {'if all keep running' if width >= _WIDE else 'then'}: {future}", "dim"),
     ]
     return [tuple(first), tuple(second)]
 
