@@ -9,7 +9,6 @@ from stationmaster.tui.columns import percent
 from stationmaster.tui.fleet import ALL, Arrangement, FleetSummary, FleetView
 from stationmaster.tui.lines import Line, Span
 
-
 _WIDE = 90
 
 
