@@ -72,14 +72,16 @@ class FleetApp(App[None]):
         self._now = now
         self._untold: list[Notice] = []
         self._told_at = -math.inf
+        self._has_looked = False
+        self._refusal: StationmasterError | None = None
         self._fleet = FleetScreen(source.about, self._palette, now=now, group=group or ALL)
         self._looking = FleetLooking(source, lambda found: self._publish(found, None))
         self._detail_looking: DetailLooking | None = None
 
     @property
     def failure(self) -> Exception | None:
-        """What ended the app unexpectedly."""
-        return self._exception
+        """What ended the app other than a person."""
+        return self._refusal or self._exception
 
     @property
     def _palette(self) -> Palette:
@@ -109,6 +111,7 @@ class FleetApp(App[None]):
     def on_fleet_app_looked(self, event: Looked) -> None:
         match event.found:
             case FleetView() as view:
+                self._has_looked = True
                 self._fleet.look(view)
                 self._announce(view)
             case Detail() as detail if (screen := self._detail_screen()) is not None:
@@ -197,6 +200,13 @@ class FleetApp(App[None]):
             self._detail_looking = None
 
     def _note_problem(self, problem: Exception, id: str | None) -> None:
+        """Before the first look a problem ends the app: a wrong address or key is for the person to mend. Later ones
+        pass, or last, while the last known values are shown.
+        """
+        if not self._has_looked and id is None and isinstance(problem, StationmasterError):
+            self._refusal = problem
+            self.exit(return_code=problem.exit_code)
+            return
         screen = self._fleet if id is None else self._detail_screen()
         if screen is not None and screen.is_mounted:
             screen.query_one(TopBar).note_problem(_words(problem))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.pilot import Pilot
 
-from stationmaster.errors import ProviderError
+from stationmaster.errors import AccessRefused, ProviderError
 from stationmaster.tui.app import FleetApp
 from stationmaster.tui.fleet import Tone
 from tests.support.terminal.driving import drive, lines_of, screen_text, table, until, until_text
@@ -226,6 +226,19 @@ def test_old_values_stay_with_their_age_and_the_reason() -> None:
         assert "data from" in screen_text(pilot.app)
 
     drive(app_of(source), scene)
+
+
+def test_a_key_that_never_worked_ends_the_app_with_the_reason() -> None:
+    source = ScriptedSource()
+    source.show(AccessRefused("Vast.ai refuses the key"))
+
+    async def scene(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: not pilot.app.is_running, what="the end")
+
+    app = app_of(source)
+    drive(app, scene)
+    assert isinstance(app.failure, AccessRefused)
+    assert app.return_code == AccessRefused.exit_code
 
 
 def test_a_source_that_does_not_answer_delays_no_key() -> None:

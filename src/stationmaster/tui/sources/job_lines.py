@@ -9,7 +9,7 @@ from stationmaster.analysis.report import Health, Recommendation, Severity
 from stationmaster.durations import format_duration
 from stationmaster.event_sentences import sentence
 from stationmaster.lifecycle import STAGES
-from stationmaster.model import Checkpoint, Event, SshAccess
+from stationmaster.model import Checkpoint, Event, SshAccess, State
 from stationmaster.money import format_dollars
 from stationmaster.station.analysis import Analysis
 from stationmaster.station.costs import PaidLine, Shares
@@ -76,9 +76,10 @@ def cost_lines(view: JobView, paid: Sequence[PaidLine], *, now: float) -> Iterat
         )
 
 
-def advice_lines(analysis: Analysis | None, *, width: int) -> Iterator[Line]:
+def advice_lines(analysis: Analysis | None, *, job_id: str, width: int) -> Iterator[Line]:
     if analysis is None:
-        yield line("There is no analysis yet: it is made when the training has ended.", "dim")
+        yield line("The analysis is made when the training has ended.", "dim")
+        yield line(f"As it is now: stationmaster analyze {job_id}", "dim")
         return
     report = analysis.report
     if not report.recommendations:
@@ -133,7 +134,7 @@ def _verdict_lines(view: JobView, *, width: int) -> Iterator[Line]:
     for alert in view.alerts:
         text = f"▲ {plain(alert.message)} ({time_text(alert.at, now=view.now)})"
         yield from wrapped(text, width, style="warning", indent="  ")
-    if not view.alerts and job.outcome is None and job.progress.step is not None:
+    if not view.alerts and view.shown == State.EXECUTING and job.progress.step is not None:
         yield line("● no stall: the training moves at its own pace", "good")
     if view.health is not None:
         headline = f": {plain(view.health.headline)}" if view.health.headline else ""

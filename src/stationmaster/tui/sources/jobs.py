@@ -168,7 +168,7 @@ class _OpenedJob:
                 "Checkpoints": list(checkpoint_lines(view.checkpoints, now=view.now))
                 or [line("no checkpoint yet", "dim")],
                 "Cost": list(cost_lines(view, paid, now=view.now)),
-                "Advice": list(advice_lines(advice, width=width)),
+                "Advice": list(advice_lines(advice, job_id=self.id, width=width)),
             },
             at=time.time(),
         )

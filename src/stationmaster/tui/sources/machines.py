@@ -48,6 +48,8 @@ class MachinesSource:
         self._histories: dict[str, tuple[PointHistory, PointHistory]] = {}
         self._opened: _OpenedMachine | None = None
         self._at = 0.0
+        self._answered_at = 0.0
+        self._problem: str | None = None
         self._shown_at = -math.inf
         self._is_soon = threading.Event()
 
@@ -127,6 +129,7 @@ class MachinesSource:
     def _view(self, look: MonitorLook) -> FleetView:
         snapshot = look.snapshot
         self._at = snapshot.at
+        self._note_answer(look)
         rows = tuple(self._row(machine, now=snapshot.at) for machine in snapshot.instances)
         self._machines = {machine.id: machine for machine in snapshot.instances}
         self._rows = {row.id: row for row in rows}
@@ -134,14 +137,22 @@ class MachinesSource:
         for gone in self._histories.keys() - self._rows.keys():
             del self._histories[gone]
         return FleetView(
-            at=snapshot.at,
+            at=self._answered_at,
             rows=rows,
             summary=summary_of(snapshot.summary),
             logs=self._logs.entries(),
             groups=(ALL, *self._feed.groups),
-            problem=plain(look.warnings[-1]) if snapshot.stale and look.warnings else None,
+            problem=self._problem,
             notices=tuple(shown_notice(notice, self._machines) for notice in look.notices),
         )
+
+    def _note_answer(self, look: MonitorLook) -> None:
+        """A problem of the provider is told once, and lasts until it answers again."""
+        if not look.snapshot.stale:
+            self._answered_at, self._problem = look.snapshot.at, None
+        else:
+            self._answered_at = self._answered_at or look.snapshot.at
+            self._problem = plain(look.warnings[-1]) if look.warnings else self._problem or "the provider is silent"
 
     def _row(self, machine: InstanceMetrics, *, now: float) -> FleetRow:
         before = self._machines.get(machine.id)
