@@ -113,6 +113,19 @@ def test_made_up_machines_need_no_account(person: dict[str, str], tmp_path: Path
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("words", [("--mock",), ("--from", "machines.json")])
+def test_without_an_account_neither_the_store_nor_ssh_nor_http_is_loaded(
+    person: dict[str, str], words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """They would take half of the memory that the app may use."""
+    (tmp_path / "machines.json").write_text('[{"id": 17, "actual_status": "running"}]')
+    command = [sys.executable, "-X", "importtime", "-m", "stationmaster", "monitor", *words, "--once"]
+    done = subprocess.run(command, env=person, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "pydantic" in loaded
+    assert loaded & {"sqlalchemy", "asyncssh", "httpx", "cryptography"} == set()
+
+
 def test_it_repeats_one_json_object_per_line_until_interrupted(person: dict[str, str]) -> None:
     command = [sys.executable, "-m", "stationmaster", "monitor", "--mock", "--instances", "1,2"]
     command += ["--interval", "1", "--json"]
