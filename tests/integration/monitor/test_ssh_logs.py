@@ -6,7 +6,7 @@ import asyncio
 import getpass
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from stationmaster.control.monitoring.fleet import Fleet
 from stationmaster.control.monitoring.look import MonitorLook
 from stationmaster.control.monitoring.monitor import Monitor, Warnings
-from stationmaster.control.monitoring.sources import LogPiece, Sighting
+from stationmaster.control.monitoring.sources import LogPiece, LogPosition, Sighting
 from stationmaster.control.monitoring.ssh_logs import SshLogs
 from stationmaster.errors import CommandFailed, ConfigInvalid, Unreachable
 from stationmaster.model import SshAccess
@@ -48,8 +48,22 @@ class Machine:
         self.log = folder / "out put" / "run 1" / "training.log"
         self.log.parent.mkdir(parents=True)
         self.logs = SshLogs(
-            key_path=sshd.client_key, connect=connect, log_path=str(folder / "out put" / "*" / "training.log")
+            key_path=sshd.client_key,
+            connect=connect,
+            log_path=str(folder / "out put" / "*" / "training.log"),
+            pause_seconds=0.05,
         )
+
+    async def news(self, since: LogPosition, size: int = 1) -> LogPiece:
+        """What was added since a position, as soon as it has come; at least `size` bytes."""
+        data = b""
+        async with asyncio.timeout(30.0):
+            while True:
+                piece = await self.logs.read(self.sighting, since)
+                data, since = (data if piece.continues else b"") + piece.data, piece.position
+                if len(data) >= size or not piece.continues:
+                    return replace(piece, data=data)
+                await asyncio.sleep(0.02)
 
     def at(self, port: int) -> Sighting:
         return replace(self.sighting, accesses=(replace(self.access, port=port),))
@@ -76,7 +90,7 @@ async def test_the_first_read_is_the_end_and_later_ones_are_what_was_added(sshd:
         assert (same.data, same.continues, same.position) == (b"", True, first.position)
         with machine.log.open("a") as file:
             file.write(" line\nnext\n")
-        added = await machine.logs.read(machine.sighting, same.position)
+        added = await machine.news(same.position, len(" line\nnext\n"))
         assert (added.data, added.continues) == (b" line\nnext\n", True)
 
 
@@ -85,17 +99,16 @@ async def test_a_log_that_was_cut_or_replaced_or_is_another_one_is_read_anew(ssh
     async with machine_of(sshd, tmp_path) as machine:
         machine.log.write_text("a\nb\nc\n")
         first = await machine.logs.read(machine.sighting, None)
-        machine.log.write_text("d\n")
-        cut = await machine.logs.read(machine.sighting, first.position)
+        _write_at_once(machine.log, "d\n")
+        cut = await machine.news(first.position)
         assert (cut.data, cut.continues, cut.position.file) == (b"d\n", False, first.position.file)
-        machine.log.rename(machine.log.with_name("old.log"))
-        machine.log.write_text("other words of another file\n")
-        replaced = await machine.logs.read(machine.sighting, cut.position)
+        _replace(machine.log, "other words of another file\n")
+        replaced = await machine.news(cut.position)
         assert (replaced.data, replaced.continues) == (b"other words of another file\n", False)
         second = machine.log.parent.parent / "run 2" / "training.log"
         second.parent.mkdir()
-        second.write_text("second run\n")
-        newest = await machine.logs.read(machine.sighting, replaced.position)
+        _replace(second, "second run\n")
+        newest = await machine.news(replaced.position)
         assert (newest.data, newest.continues) == (b"second run\n", False)
         assert newest.position.file.endswith("run 2/training.log")
 
@@ -108,11 +121,11 @@ async def test_a_burst_is_bounded_and_the_next_read_follows_its_end(sshd: Sshd, 
         assert len(first.data) <= 65536
         with machine.log.open("ab") as file:
             file.write(b"y" * 300_000)
-        burst = await machine.logs.read(machine.sighting, first.position)
+        burst = await machine.news(first.position)
         assert (len(burst.data), burst.continues) == (65536, False)
         with machine.log.open("ab") as file:
             file.write(b"\nend\n")
-        assert (await machine.logs.read(machine.sighting, burst.position)).data == b"\nend\n"
+        assert (await machine.news(burst.position, 5)).data == b"\nend\n"
 
 
 @asynchronous
@@ -133,10 +146,24 @@ async def test_a_lost_connection_is_opened_again_and_a_new_address_is_followed(s
         machine.log.write_text("one\n")
         first = await machine.logs.read(machine.sighting, None)
         sshd.kill_sessions()
-        machine.log.write_text("one\ntwo\n")
-        assert (await _read_soon(machine, machine.sighting, first)).data == b"two\n"
-        moved = await machine.logs.read(machine.at(proxy.port), None)
-        assert (moved.data, proxy.connections) == (b"one\ntwo\n", 1)
+        with machine.log.open("a") as file:
+            file.write("two\n")
+        added = await _after_a_failure(machine, first.position)
+        assert (added.data, added.continues) == (b"two\n", True)
+        machine.sighting = machine.at(proxy.port)
+        with machine.log.open("a") as file:
+            file.write("three\n")
+        assert (await machine.news(added.position, 6)).data == b"three\n"
+        assert proxy.connections == 1
+
+
+@asynchronous
+async def test_nothing_is_left_running_on_the_machine(sshd: Sshd, tmp_path: Path) -> None:
+    async with machine_of(sshd, tmp_path) as machine:
+        machine.log.write_text("one\n")
+        await machine.logs.read(machine.sighting, None)
+        assert _programs_with(str(tmp_path))
+    await until(lambda: not _programs_with(str(tmp_path)), what="the end of the loop on the machine", seconds=30.0)
 
 
 @asynchronous
@@ -179,12 +206,34 @@ async def _monitored(machine: Machine, dead: TcpProxy, looks: list[MonitorLook])
         await machine.logs.close()
 
 
-async def _read_soon(machine: Machine, sighting: Sighting, before: LogPiece) -> LogPiece:
-    """The next piece; the first try may find the old connection dead."""
-    try:
-        return await machine.logs.read(sighting, before.position)
-    except Unreachable:
-        return await machine.logs.read(sighting, before.position)
+async def _after_a_failure(machine: Machine, since: LogPosition) -> LogPiece:
+    """The next piece; a read may find the old connection dead first."""
+    while True:
+        with suppress(Unreachable):
+            return await machine.news(since, len("two\n"))
+
+
+def _programs_with(text: str) -> list[str]:
+    """The processes of this computer with this text in their arguments."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                found += [entry.name] if text.encode() in (entry / "cmdline").read_bytes() else []
+    return found
+
+
+def _write_at_once(file: Path, text: str) -> None:
+    """Shorten a file in place, never to nothing: an empty file is a piece of its own."""
+    with file.open("r+") as opened:
+        opened.write(text)
+        opened.truncate()
+
+
+def _replace(file: Path, text: str) -> None:
+    new = file.with_name("new")
+    new.write_text(text)
+    new.rename(file)
 
 
 def _step_of(look: MonitorLook, name: str) -> int | None:

@@ -29,6 +29,10 @@ class NoLimit:
         """Nobody waits, so nobody has to know."""
 
 
+async def at_once(_seconds: float) -> None:
+    """The service's wish to be asked later is known to be heeded; here only the answer counts."""
+
+
 def calls_to(pages: dict[str | None, Any], limiter: NoLimit) -> Calls:
     """The client before a service that has these pages, by their tokens."""
 
@@ -43,6 +47,7 @@ def calls_to(pages: dict[str | None, Any], limiter: NoLimit) -> Calls:
         limiter=limiter,
         retries=Retries(attempts=1),
         transport=httpx.MockTransport(answer),
+        pause=at_once,
     )
 
 

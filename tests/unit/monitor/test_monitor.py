@@ -166,6 +166,7 @@ async def test_while_paused_nothing_is_asked_and_no_look_comes() -> None:
         before = (len(bench.looks), source.list_calls, len(source.reads))
         await bench.time.pass_by(300.0)
         assert (len(bench.looks), source.list_calls, len(source.reads)) == before
+        assert source.forgotten == ["1"], "a machine must not go on sending"
         bench.monitor.set_paused(False)
         await bench.time.pass_by(1.0)
         assert (source.list_calls, len(source.reads)) == (before[1] + 1, before[2] + 1)

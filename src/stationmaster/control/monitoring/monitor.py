@@ -87,6 +87,7 @@ class Monitor:
         self._reads = 0  # under way
         self._was_listed = False
         self._began = 0.0
+        self._closing: asyncio.Task[None] | None = None
         self._list_now, self._read_now = asyncio.Event(), asyncio.Event()
         self._is_dirty, self._is_settled, self._is_unpaused = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._is_unpaused.set()
@@ -117,6 +118,7 @@ class Monitor:
     def set_paused(self, paused: bool) -> None:
         if paused:
             self._is_unpaused.clear()
+            self._closing = asyncio.create_task(self._close_logs())
         else:
             self._is_unpaused.set()
             self.refresh()
@@ -163,6 +165,12 @@ class Monitor:
                 reading.task.cancel()
             if self._logs is not None:
                 await self._logs.forget(name)
+
+    async def _close_logs(self) -> None:
+        """Machines send what is new on their own; while paused they must not."""
+        if self._logs is not None:
+            idle = [name for name, reading in self._reading.items() if reading.task is None]
+            await asyncio.gather(*(self._logs.forget(name) for name in idle))
 
     async def _keep_reading(self, tasks: asyncio.TaskGroup) -> None:
         while True:

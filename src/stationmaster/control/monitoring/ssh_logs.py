@@ -6,103 +6,77 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from stationmaster.control.monitoring.log_follower import LogFollower
 from stationmaster.control.monitoring.sources import LogPiece, LogPosition, Sighting
-from stationmaster.errors import CommandFailed, ConfigInvalid, Unreachable
+from stationmaster.errors import ConfigInvalid, RemoteError, Unreachable
 from stationmaster.model import Access, SshAccess
-from stationmaster.remote.base import Remote, require_success
+from stationmaster.remote.base import Remote
 
-_READ_SECONDS = 8.0
+_LOGIN_SECONDS = 8.0
 _CLOSE_SECONDS = 1.0
-_NO_LOG = 3
-_FIRST_LINES = 100
-_MOST_BYTES = 65536
-_READ_NEWEST = f"""
-IFS=
-pattern=${{1:-${{STATIONMASTER_WORKSPACE:-/workspace}}/output/*/training.log}}
-newest=$(ls -1td -- $pattern 2>/dev/null | head -n 1)
-[ -n "$newest" ] || {{ echo "no file matches $pattern" >&2; exit {_NO_LOG}; }}
-about=$(stat -Lc '%i %s' -- "$newest" 2>/dev/null || stat -Lf '%i %z' -- "$newest") || exit 1
-inode=${{about%% *}}
-size=${{about##* }}
-if [ "$inode:$newest" = "$2" ] && [ "$3" -le "$size" ]; then from=$3; else from=-1; fi
-if [ "$from" -lt 0 ] || [ $((size - from)) -gt {_MOST_BYTES} ]; then
-  from=-1
-  first=$((size > {_MOST_BYTES} ? size - {_MOST_BYTES} : 0))
-else
-  first=$from
-fi
-printf '%s %s %s\\n' "$from" "$size" "$inode:$newest"
-[ "$first" -lt "$size" ] || exit 0
-tail -c "+$((first + 1))" -- "$newest" | head -c "$((size - first))" |
-  if [ "$from" -lt 0 ]; then tail -n {_FIRST_LINES}; else cat; fi
-"""
-"""A bar that redraws itself for hours is one long line, so bytes are cut before lines. What a burst wrote beyond the
-limit is skipped: the first line of the answer says so by -1."""
+_PAUSE_SECONDS = 2.0
 
 
 class SshLogs:
     """Connections stay open from look to look, and follow a machine to another address."""
 
-    def __init__(self, *, key_path: Path, connect: Callable[[Access], Remote], log_path: str | None = None) -> None:
-        """`log_path` is a file name pattern on the machines that replaces the usual one."""
+    def __init__(
+        self,
+        *,
+        key_path: Path,
+        connect: Callable[[Access], Remote],
+        log_path: str | None = None,
+        pause_seconds: float = _PAUSE_SECONDS,
+    ) -> None:
+        """`log_path` is a file name pattern on the machines that replaces the usual one. They look at it every
+        `pause_seconds`, at most every 2."""
         self.key_path = key_path
         self._connect = connect
         self._log_path = log_path or ""
-        self._open: dict[str, tuple[SshAccess, Remote]] = {}
+        self._pause_seconds = min(pause_seconds, _PAUSE_SECONDS)
+        self._followed: dict[str, LogFollower] = {}
 
     async def read(self, machine: Sighting, since: LogPosition | None) -> LogPiece:
-        """Use the address that worked last, else try each in turn."""
+        """What has come since, at once; only a login is waited for. Uses the address that worked, else tries each."""
         if not self.key_path.exists():
             raise ConfigInvalid(f"there is no SSH key at {self.key_path}", hint="run `stationmaster keys setup`")
-        problem = Unreachable("there is no way to log in yet")
-        for access in sorted(machine.accesses, key=lambda access: access != self._last(machine.id)):
-            try:
-                return await self._read(machine.id, access, since, seconds=_READ_SECONDS / len(machine.accesses))
-            except Unreachable as silence:
-                problem = silence
-                await self.forget(machine.id)
-        raise problem
+        known = self._followed.get(machine.id)
+        if known is None or known.access not in machine.accesses or not known.continues(since):
+            known = await self._open(machine, since)
+        try:
+            return known.take()
+        except Unreachable:
+            await self.forget(machine.id)
+            raise
 
     async def forget(self, machine_id: str) -> None:
-        known = self._open.pop(machine_id, None)
+        known = self._followed.pop(machine_id, None)
         if known is not None:
-            await known[1].close()
+            await known.close()
 
     async def close(self) -> None:
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await asyncio.gather(*(self.forget(name) for name in list(self._open)))
+                await asyncio.gather(*(self.forget(name) for name in list(self._followed)))
         except TimeoutError:
-            return  # the process ends anyway, and nothing of it stays on the machines
+            return  # the process ends anyway, and with its connections what it started on the machines
 
-    async def _read(self, name: str, access: SshAccess, since: LogPosition | None, *, seconds: float) -> LogPiece:
-        file, offset = (since.file, since.offset) if since else ("", 0)
-        argv = ["sh", "-c", _READ_NEWEST, "sh", self._log_path, file, str(offset)]
-        done = await (await self._remote(name, access)).run(argv, timeout=seconds)
-        if done.exit_status == _NO_LOG:
-            raise CommandFailed(done.stderr.decode(errors="replace").strip())
-        require_success(argv, done)
-        return _piece(done.stdout)
+    async def _open(self, machine: Sighting, since: LogPosition | None) -> LogFollower:
+        await self.forget(machine.id)
+        problem: RemoteError = Unreachable("there is no way to log in yet")
+        for access in machine.accesses:
+            try:
+                return await self._follow(machine.id, access, since, seconds=_LOGIN_SECONDS / len(machine.accesses))
+            except Unreachable as silence:
+                problem = silence
+        raise problem
 
-    async def _remote(self, name: str, access: SshAccess) -> Remote:
-        known = self._open.get(name)
-        if known is not None and known[0] == access:
-            return known[1]
-        await self.forget(name)
-        remote = self._connect(access)
-        self._open[name] = (access, remote)
-        return remote
-
-    def _last(self, name: str) -> SshAccess | None:
-        known = self._open.get(name)
-        return None if known is None else known[0]
-
-
-def _piece(answer: bytes) -> LogPiece:
-    head, _, data = answer.partition(b"\n")
-    try:
-        start, size, file = head.decode(errors="replace").split(" ", 2)
-        position = LogPosition(file=file, offset=int(size))
-        return LogPiece(data=data, position=position, continues=int(start) >= 0)
-    except ValueError:
-        raise CommandFailed(f"the machine's answer makes no sense: {head[:80]!r}") from None
+    async def _follow(self, name: str, access: SshAccess, since: LogPosition | None, *, seconds: float) -> LogFollower:
+        follower = LogFollower(self._connect(access), access, self._log_path, since, pause_seconds=self._pause_seconds)
+        self._followed[name] = follower
+        try:
+            await follower.answered(seconds=seconds)
+        except BaseException:
+            await self.forget(name)
+            raise
+        return follower

@@ -45,7 +45,7 @@ def _made_up(watched: Watched, *, every_seconds: float, timing: Timing) -> Sourc
 def _given(installation: Installation, watched: Watched, listing: str, *, every_seconds: float) -> Sources:
     from stationmaster.control.monitoring.listing_input import open_listing
 
-    logs = _ssh_logs(installation, watched)
+    logs = _ssh_logs(installation, watched, every_seconds=every_seconds)
     has_key = logs.key_path.exists()
     return Sources(
         listing=open_listing(listing, key_path=str(logs.key_path) if has_key else None),
@@ -58,15 +58,18 @@ def _given(installation: Installation, watched: Watched, listing: str, *, every_
 def _rented(installation: Installation, watched: Watched, *, every_seconds: float) -> Sources:
     from stationmaster.control.monitoring.vast_listing import open_vast_listing
 
-    logs = _ssh_logs(installation, watched)
+    logs = _ssh_logs(installation, watched, every_seconds=every_seconds)
     listing = open_vast_listing(
         installation.settings, lambda: installation.store, key_path=str(logs.key_path), pause=installation.pause
     )
     return Sources(listing=listing, logs=logs, list_every_seconds=max(every_seconds, LIST_SECONDS), ids=watched.ids)
 
 
-def _ssh_logs(installation: Installation, watched: Watched) -> SshLogs:
+def _ssh_logs(installation: Installation, watched: Watched, *, every_seconds: float) -> SshLogs:
     key_path = (installation.settings.vastai.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
     return SshLogs(
-        key_path=key_path, connect=partial(connect, ssh=installation.settings.ssh), log_path=watched.log_path
+        key_path=key_path,
+        connect=partial(connect, ssh=installation.settings.ssh),
+        log_path=watched.log_path,
+        pause_seconds=every_seconds,
     )
