@@ -26,19 +26,9 @@ class Logs:
         """(sequence number, chunk) pairs in the order they were written: at least one if there are any, then no more
         than `limit` pairs and `most_bytes`.
         """
-        sizes = (
-            sa.select(log_chunks.c.seq, log_chunks.c.size)
-            .where(log_chunks.c.job_id == job_id, log_chunks.c.seq > after_seq)
-            .order_by(log_chunks.c.seq)
-            .limit(limit)
-        )
+        sizes = _sizes(job_id).where(log_chunks.c.seq > after_seq).order_by(log_chunks.c.seq).limit(limit)
         with self._database.read() as connection:
-            last, room = None, most_bytes
-            for row in connection.execute(sizes):
-                room -= row.size
-                if last is not None and room < 0:
-                    break
-                last = row.seq
+            last = _last_within(connection, sizes, most_bytes)
             if last is None:
                 return []
             query = (
@@ -50,19 +40,9 @@ class Logs:
 
     def latest(self, job_id: str, *, limit: int = 100, most_bytes: int = _PAGE_BYTES) -> list[tuple[int, LogChunk]]:
         """The last (sequence number, chunk) pairs in the order they were written, limited as in `of_job`."""
-        sizes = (
-            sa.select(log_chunks.c.seq, log_chunks.c.size)
-            .where(log_chunks.c.job_id == job_id)
-            .order_by(log_chunks.c.seq.desc())
-            .limit(limit)
-        )
+        sizes = _sizes(job_id).order_by(log_chunks.c.seq.desc()).limit(limit)
         with self._database.read() as connection:
-            first, room = None, most_bytes
-            for row in connection.execute(sizes):
-                room -= row.size
-                if first is not None and room < 0:
-                    break
-                first = row.seq
+            first = _last_within(connection, sizes, most_bytes)
         return [] if first is None else self.of_job(job_id, after_seq=first - 1, limit=limit, most_bytes=most_bytes)
 
     def chunks(self, job_id: str, *, attempt: int) -> Iterator[LogChunk]:
@@ -78,6 +58,21 @@ class Logs:
         while pieces := self.of_job(job_id, after_seq=after):
             for after, chunk in pieces:  # noqa: B007 (the last sequence number is where the next page begins)
                 yield chunk.data
+
+
+def _sizes(job_id: str) -> sa.Select[tuple[int, int]]:
+    return sa.select(log_chunks.c.seq, log_chunks.c.size).where(log_chunks.c.job_id == job_id)
+
+
+def _last_within(connection: Connection, sizes: sa.Select[tuple[int, int]], most_bytes: int) -> int | None:
+    """The last piece, in the order of the query, up to which all fit into `most_bytes`; the first in any case."""
+    last, room = None, most_bytes
+    for row in connection.execute(sizes):
+        room -= row.size
+        if last is not None and room < 0:
+            break
+        last = row.seq
+    return last
 
 
 def rows(
