@@ -25,7 +25,7 @@ def fact_lines(view: JobView, *, width: int) -> Iterator[Line]:
     """What a person wants to know first: how far, how fast, until when, for how much, and what is wrong."""
     job, progress = view.job, view.job.progress
     state = f"{view.shown.replace('_', ' ').capitalize()}"
-    phase = f", {plain(progress.phase)}" if progress.phase and not job.outcome else ""
+    phase = f", {plain(progress.phase)}" if progress.phase not in (None, view.stage) and not job.outcome else ""
     yield (
         (state, _tone(view)),
         (f"{phase}  stage {STAGES.index(view.stage) + 1} of {len(STAGES)}: {view.stage}", ""),

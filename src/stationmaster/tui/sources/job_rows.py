@@ -93,9 +93,11 @@ def notices_of(before: Mapping[str, FleetRow], after: Iterable[FleetRow]) -> lis
 def _changes(before: FleetRow, after: FleetRow) -> Iterable[Notice]:
     name = after.name or after.id
     if before.status != after.status and after.status in ("done", "stopped", "cancelled", "failed", "no machine"):
-        because = f": {after.note}" if after.note else ""
+        why = after.note or "its model is kept" if after.status == "stopped" else after.note
         bad = after.tone is Tone.BAD
-        yield Notice(sentence=f"{name} {_ENDINGS[after.status]}{because}", tone=Tone.BAD if bad else Tone.GOOD)
+        yield Notice(
+            sentence=f"{name} {_ENDINGS[after.status]}{f': {why}' if why else ''}", tone=Tone.BAD if bad else Tone.GOOD
+        )
     elif _is_worse(before.tone, after.tone):
         yield Notice(sentence=f"{name}: {after.note or after.status}", tone=after.tone)
     elif before.tone in (Tone.WARNING, Tone.BAD) and after.tone is Tone.GOOD:
@@ -104,7 +106,7 @@ def _changes(before: FleetRow, after: FleetRow) -> Iterable[Notice]:
 
 _ENDINGS = {
     "done": "completed",
-    "stopped": "was stopped; its model is kept",
+    "stopped": "ended",
     "cancelled": "was cancelled",
     "failed": "failed",
     "no machine": "got no machine",
