@@ -10,6 +10,7 @@ from stationmaster.cli.context import printable
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
 from stationmaster.model import (
+    AdoptedTraining,
     Event,
     Job,
     Outcome,
@@ -147,6 +148,8 @@ def view_lines(view: JobView) -> Iterator[str]:
     if job.outcome and job.state != "ENDED":
         yield "  release   the machine is still being released"
     yield f"  recipe    {job.spec.recipe} on {job.spec.provider}, attempt {job.attempt}"
+    if job.spec.adopted is not None:
+        yield from _adopted_lines(job.spec.adopted)
     if job.spec.retry_of:
         yield f"  retry of  {job.spec.retry_of}"
     for one in job.spec.applied:
@@ -175,6 +178,19 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"
     for alert in view.alerts:
         yield f"  alert     {alert.message}"
+
+
+def _adopted_lines(training: AdoptedTraining) -> Iterator[str]:
+    """The training that a job watches and did not start, and what cannot be known of it."""
+    who = "a process that is not known" if training.pid is None else f"process {training.pid}"
+    command = f" ({printable(training.command)})" if training.command else ""
+    yield f"  adopted   {who}{command} on {printable(training.target)}"
+    yield f"  reads     {printable(training.log)}, models below {printable(training.output or '?')}"
+    if training.instance is not None:
+        fate = "destroyed when the training is over" if training.release else "left as it is"
+        yield f"  instance  {training.instance}, {fate}"
+    for sentence in training.unknown:
+        yield f"  not known {printable(sentence)}"
 
 
 def health_text(found: RunHealth) -> str:

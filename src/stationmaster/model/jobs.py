@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stationmaster.model.adopted import AdoptedTraining
+from stationmaster.model.adopted import UNLIMITED_SECONDS, AdoptedTraining
 from stationmaster.model.advice import AppliedAdvice, MachineWish
 from stationmaster.model.attempt import (
     Collection,
@@ -91,6 +91,10 @@ class JobSpec:
     machine: MachineWish = field(default_factory=MachineWish)
     applied: tuple[AppliedAdvice, ...] = ()  # what it follows of the analysis of `retry_of`
     adopted: AdoptedTraining | None = None  # a training that was started by hand, which the job only watches
+
+    @property
+    def has_time_limit(self) -> bool:
+        return self.max_seconds < UNLIMITED_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,10 @@ class JobView:
 
     @property
     def at_risk(self) -> str | None:
-        """What would be lost with the machine, in words; None if nothing would."""
+        """What would be lost with the machine, in words; None if nothing would, as where the machine stays."""
+        training = self.job.spec.adopted
+        if training is not None and not training.release:
+            return None
         found = [one for one in self.checkpoints if one.kind == "checkpoint" and one.verified_at is None]
         steps = [one.step for one in found if one.step is not None]
         if steps:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trackside.records import read_record, write_record
 from trackside.root import TryFolder
@@ -20,6 +20,7 @@ _PIECE_BYTES = 1 << 20
 _MOST_BEHIND = 1 << 23  # of one look: a flood beyond that is left out, as nobody could read it
 _LARGEST_COPY = 1 << 28  # the copy must not fill the training's disk
 _MOST_MATCHES = 10_000
+_MOST_SOURCES = 16
 
 
 class Source(NamedTuple):
@@ -56,7 +57,9 @@ class LogCopy:
     def __init__(self, pattern: str, folder: TryFolder) -> None:
         self._pattern = pattern
         self._folder = folder
-        self._source = _source_from_record(read_record(folder.source))
+        sources = _sources_from_record(read_record(folder.source))
+        self._source = sources[-1] if sources else None
+        self._known = {(source.device, source.inode): source for source in sources}  # in the order of their use
         self._descriptor: int | None = None
 
     def copy(self, *, look_for_newer: bool) -> None:
@@ -104,12 +107,16 @@ class LogCopy:
             return False
         self._close()
         self._descriptor = descriptor
+        earlier = self._known.pop((seen.st_dev, seen.st_ino), None)
         self._source = Source(path=newest.path, device=seen.st_dev, inode=seen.st_ino, offset=0)
         if known is not None:
             self._append(
                 b"\ntrackside: the log goes on in %s\n" % os.path.basename(newest.path).encode("utf-8", "replace")
             )
-        self._begin(descriptor, seen.st_size)
+        if earlier is not None:  # two logs that are written in turn: each goes on where it was
+            self._note(earlier.offset)
+        else:
+            self._begin(descriptor, seen.st_size)
         return True
 
     def _begin(self, descriptor: int, size: int) -> None:
@@ -155,7 +162,10 @@ class LogCopy:
     def _note(self, offset: int) -> None:
         assert self._source is not None
         self._source = self._source._replace(offset=offset)
-        write_record(self._folder.source, self._source._asdict())
+        self._known[self._source.device, self._source.inode] = self._source
+        while len(self._known) > _MOST_SOURCES:
+            del self._known[next(iter(self._known))]
+        write_record(self._folder.source, {"sources": [source._asdict() for source in self._known.values()]})
 
     def _close(self) -> None:
         if self._descriptor is not None:
@@ -175,13 +185,12 @@ def _open_regular(path: str) -> int | None:
     return None
 
 
-def _source_from_record(record: object) -> Source | None:
+def _sources_from_record(record: Any) -> list[Source]:
+    """Return the sources in the record, the one in use last; none if it cannot be read."""
     try:
-        return Source(
-            path=str(record["path"]),  # type: ignore[index]
-            device=int(record["device"]),  # type: ignore[index]
-            inode=int(record["inode"]),  # type: ignore[index]
-            offset=int(record["offset"]),  # type: ignore[index]
-        )
+        return [
+            Source(path=str(one["path"]), device=int(one["device"]), inode=int(one["inode"]), offset=int(one["offset"]))
+            for one in record["sources"]
+        ]
     except (KeyError, TypeError, ValueError):
-        return None
+        return []

@@ -1,7 +1,7 @@
-"""When the machine of an adopted training is left alone, although it was to be released: its training was never over.
+"""When an adopted training, or its machine, is left alone although the job ends.
 
-It was somebody's before the job was made. A job that could not reach it, or failed before it watched the training, has
-no right to end it; only the end of the training, a limit, or a person's word destroys the machine.
+A machine that is to be released was somebody's before the job was made. A job that could not reach it, or failed before
+it watched the training, has no right to end it; only the end of the training, a limit, or a person's word destroys it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ def is_let_go(job: Job) -> bool:
         return False
     stopped_early = job.reason is Reason.CANCELLED_BY_USER and job.desired is Desired.STOP
     return stopped_early or job.reason in _NEVER_WATCHED
+
+
+def is_only_left(job: Job) -> bool:
+    """Whether a cancelled job leaves its training alone: it is somebody's own, and only a `stop`, or a limit that was
+    asked for, ends it.
+    """
+    training = job.spec.adopted
+    return training is not None and not training.release and job.desired is Desired.CANCEL_KEEP
 
 
 def let_go(judgements: list[Judgement], listing: Listing, *, now: float) -> tuple[list[Judgement], tuple[str, ...]]:

@@ -142,6 +142,9 @@ class LocalJobs:
 
 
 def _what_follows(job: Job, desired: Desired) -> str:
+    if job.spec.adopted is not None and not job.spec.adopted.release and desired is not Desired.STOP:
+        first = "its best checkpoint is downloaded, then " if desired is Desired.CANCEL_KEEP else ""
+        return f"{first}the job only stops watching; the training and its machine go on"
     if desired in (Desired.STOP, Desired.CANCEL_KEEP) and is_parked(job):
         return "the stopped machine is started once more to download its model"
     if desired is Desired.STOP and job.state in (State.FETCHING_RESULTS, State.FINALIZING):

@@ -63,7 +63,8 @@ def cost_lines(view: JobView, paid: Sequence[PaidLine], *, now: float) -> Iterat
     shares = sum((one.shares for one in paid), Shares())
     yield line(f"so far   {format_dollars(view.cost)}   quoted {format_dollars(view.job.spec.quote.cost_expected)}")
     limit = view.job.spec.max_spend
-    yield line(f"limit    {format_dollars(limit) if limit else 'none'}, {format_duration(view.job.spec.max_seconds)}")
+    hours = format_duration(view.job.spec.max_seconds) if view.job.spec.has_time_limit else "no time limit"
+    yield line(f"limit    {format_dollars(limit) if limit else 'none'}, {hours}")
     for name, amount in (("training", shares.training), ("stalled", shares.stalled), ("idle", shares.idle)):
         yield line(f"{name:<9}{format_dollars(amount)}", "warning" if name == "stalled" and amount else "")
     yield line("")

@@ -22,6 +22,7 @@ from stationmaster.control.machine.closing_time import (
     stop_seconds_left,
 )
 from stationmaster.control.machine.keepalive import alone_seconds
+from stationmaster.control.machine.letting_go import is_only_left
 from stationmaster.control.machine.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.machine.sight import ANSWERING, Fate, missed, sight
 from stationmaster.control.machine.step_secrets import held_back, secrets_of
@@ -136,6 +137,8 @@ def _has_more(write: Write, status: Status) -> bool:
 
 def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
     """Stop the training. If that fails, leave it running and download its model anyway."""
+    if is_only_left(write.job) and not _has_more(write, status):
+        return Step(write=_left_alone(write, reason, view))
     if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
         return Step(write=_leave_running(write, reason, view))
     if status.finished:
@@ -145,6 +148,13 @@ def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Re
     if not _training_began(status):
         return _give_up(view, _BEFORE_TRAINING.get(reason, reason), "stopped before the training started")
     return _save_or_stop(view, write, reason, policy)
+
+
+def _left_alone(write: Write, reason: Reason, view: ExecutingView) -> Write:
+    """The job ends and the training goes on; what it has saved so far is downloaded."""
+    job = replace(recovered(write.job), ending=replace(write.job.ending, reason=reason))
+    moved = go_on(job, Move.EXITED, now=view.visit.now, events=write.events)
+    return replace(write, job=moved.job, due_in=0.0, events=moved.events)
 
 
 def _leave_running(write: Write, reason: Reason, view: ExecutingView) -> Write:

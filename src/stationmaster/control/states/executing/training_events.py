@@ -61,6 +61,8 @@ def answer_news(job: Job) -> News:
 
 def duration_news(job: Job, *, now: float) -> News:
     """An alert for a training that takes longer than estimated; only the hard limit stops anything."""
+    if job.spec.adopted is not None:  # nobody estimated it
+        return News(job=job)
     expected = job.spec.quote.hours_expected * 3600
     ran = now - job.state_since
     if ran <= max(expected * SOFT_LIMIT_FACTOR, _SOFT_LIMIT_FLOOR_SECONDS):

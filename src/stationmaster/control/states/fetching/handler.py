@@ -39,6 +39,7 @@ from stationmaster.control.machine.closing_time import (
     stop_limit,
 )
 from stationmaster.control.machine.keepalive import keepalive
+from stationmaster.control.machine.letting_go import is_only_left
 from stationmaster.control.machine.parking import (
     Park,
     costs_as_seen,
@@ -274,7 +275,7 @@ async def _perform(action: Action, job: Job, view: FetchingView, world: World) -
 
 async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
     outputs, host = recipe.outputs, host_of(job, world)
-    if job.ending.unstopped:
+    if job.ending.unstopped and not is_only_left(job):
         with suppress(CommandFailed):  # its model can be downloaded anyway
             await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
     listed = await host.inventory()

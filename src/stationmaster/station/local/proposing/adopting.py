@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 
 from stationmaster.config import read_monitoring
 from stationmaster.control.machine.adoptable import FoundTraining, look_at_training
@@ -35,6 +36,7 @@ from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.proposing.naming import checked_name
 from stationmaster.station.proposals import PlannedStep, Terms
+from stationmaster.watch.anomalies.registry import USUAL_REACTIONS
 
 RELEASE_HOURS = 72.0
 """After how long a machine that is to be released is released in any case, unless the request says otherwise."""
@@ -251,7 +253,9 @@ def _spec(request: AdoptRequest, training: AdoptedTraining, target: _Target, *, 
     provider = target.place.name
     if training.release and target.provider is not None:
         provider = target.provider.name
-    stall = {"stall_detection": {"terminate": request.stop_when_stalled}}
+    watched: dict[str, Any] = {"stall_detection": {"terminate": request.stop_when_stalled}}
+    if not request.stop_when_stalled:  # whatever the settings do to trainings of this installation's own
+        watched["reactions"] = {kind: reaction.value for kind, reaction in USUAL_REACTIONS.items()}
     return JobSpec(
         id=job_id,
         name=name,
@@ -262,7 +266,7 @@ def _spec(request: AdoptRequest, training: AdoptedTraining, target: _Target, *, 
         quote=_FREE,
         max_seconds=UNLIMITED_SECONDS if hours is None else hours * 3600,
         max_spend=ZERO,
-        monitoring=read_monitoring(stall),
+        monitoring=read_monitoring(watched),
         adopted=training,
     )
 

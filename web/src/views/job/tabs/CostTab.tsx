@@ -8,6 +8,7 @@ import { useNow, When } from "~/design/When";
 import { dollars, dollarsPerHour, duration } from "~/text/format";
 import { CostBar } from "./CostBar";
 import { partsOf, totalOf } from "./costs";
+import { hasTimeLimit } from "./limits";
 import styles from "./Tab.module.css";
 
 /** What the training cost: for what, against what was quoted, and machine by machine. */
@@ -58,8 +59,9 @@ function Agreed({ job, lines }: { readonly job: Job; readonly lines: readonly Pa
         </dd>
         <dt>Limit</dt>
         <dd>
-          {dollars(job.limits.max_spend_usd)} or {duration(job.limits.max_hours * 3600)}: the training is stopped there,
-          and its best checkpoint is kept
+          {hasTimeLimit(job)
+            ? `${dollars(job.limits.max_spend_usd)} or ${duration(job.limits.max_hours * 3600)}: the training is stopped there, and its best checkpoint is kept`
+            : "none"}
         </dd>
       </dl>
     </section>

@@ -8,12 +8,14 @@ import { ProblemNote } from "~/design/ProblemNote";
 import { Table } from "~/design/Table";
 import { bytes, count, counted, dollars, dollarsPerHour, duration, UNKNOWN } from "~/text/format";
 import { settingValue } from "~/text/values";
+import { hasTimeLimit } from "./limits";
 import { PlanSteps } from "./PlanSteps";
 import styles from "./Tab.module.css";
 
 /** What runs: the commands, every parameter with its value, the dataset, the container and the limits. */
 export function PlanTab({ job }: { readonly job: Job }) {
   const { data: plan, error, refetch } = useQuery(planQuery(job.id));
+  if (job.adopted) return <Adopted job={job} training={job.adopted} />;
   if (error && !plan) return <ProblemNote problem={error} onRetry={() => void refetch()} />;
   if (!plan) return <Loading what="the plan" height={320} />;
   return (
@@ -25,6 +27,40 @@ export function PlanTab({ job }: { readonly job: Job }) {
       <About job={job} plan={plan} />
       <Parameters plan={plan} />
     </div>
+  );
+}
+
+/** A training that was started by hand: the job has no plan for it, only where to look. */
+function Adopted({ job, training }: { readonly job: Job; readonly training: NonNullable<Job["adopted"]> }) {
+  const { instance, release } = training;
+  return (
+    <section className={styles.section}>
+      <h3>A training that was started by hand</h3>
+      <dl className={styles.facts}>
+        <dt>Process</dt>
+        <dd>
+          {training.pid === null ? "not identified" : `${training.pid} (${training.command})`} on {training.target}
+        </dd>
+        <dt>Log</dt>
+        <dd>{training.log}</dd>
+        <dt>Checkpoints</dt>
+        <dd>{training.output ?? UNKNOWN}</dd>
+        {instance === null ? null : (
+          <>
+            <dt>Instance</dt>
+            <dd>
+              {instance}, {release ? "destroyed when the training is over" : "left as it is"}
+            </dd>
+          </>
+        )}
+        <dt>Limit</dt>
+        <dd>{hasTimeLimit(job) ? duration(job.limits.max_hours * 3600) : "none"}</dd>
+        <dt>Not known</dt>
+        {training.unknown.map((sentence) => (
+          <dd key={sentence}>{sentence}</dd>
+        ))}
+      </dl>
+    </section>
   );
 }
 
