@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +23,13 @@ QUICK = {
     "STATIONMASTER_WORKER__LINGER": "0s",
     "STATIONMASTER_MONITORING__POLL_INTERVAL": "300ms",
     "STATIONMASTER_ARTIFACTS__EVERY": "500ms",
+}
+
+WATCHFUL = {
+    "STATIONMASTER_MONITORING__STALL_DETECTION__THRESHOLDS": json.dumps(
+        {"min_window": "2s", "near_end_eta": "1s", "near_end_progress": 1}
+    ),
+    "STATIONMASTER_MONITORING__GRACE_PERIOD": "1s",
 }
 
 
@@ -41,35 +52,111 @@ def training(tmp_path: Path) -> Iterator[HandStarted]:
         yield started
 
 
-def test_a_training_is_watched_to_its_end_and_its_machine_is_left_as_it_was(
-    environ: dict[str, str], training: HandStarted, tmp_path: Path
-) -> None:
-    words = ("adopt", "box", *training.words, "--id", "mine", "--yes")
-    adopted = stationmaster(*words, environ=environ)
-    assert adopted.returncode == 0, adopted.stderr
-    assert f"process {training.pid}" in adopted.stdout
-    assert "exit code" in adopted.stdout
+class Mine:
+    """The job `mine`, and what is known of it."""
 
-    def show() -> dict[str, object]:
-        shown: dict[str, object] = answer_of("show", "mine", "--events", "--json", environ=environ)
+    def __init__(self, environ: dict[str, str], training: HandStarted, *words: str) -> None:
+        self.environ = environ
+        adopted = stationmaster("adopt", "box", *training.words, "--id", "mine", "--yes", *words, environ=environ)
+        assert adopted.returncode == 0, adopted.stderr
+        self.said = adopted.stdout
+
+    def show(self) -> dict[str, Any]:
+        shown: dict[str, Any] = answer_of("show", "mine", "--events", "--json", environ=self.environ)
         return shown
 
-    def has_checkpoint() -> bool:
-        kinds = [event["kind"] for event in show()["progressLog"]]  # type: ignore[attr-defined]
-        return "checkpoint_safe" in kinds
+    def kinds(self) -> list[str]:
+        return [event["kind"] for event in self.show()["progressLog"]]
 
-    until(has_checkpoint, "a checkpoint at home while it runs")
+    def until_told(self, kind: str) -> None:
+        until(lambda: kind in self.kinds(), f"the event {kind}", story=lambda: str(self.show()))
+
+    def until_ended(self) -> dict[str, Any]:
+        until(lambda: self.show()["state"] == "ENDED", "its end", story=lambda: str(self.show()))
+        return self.show()
+
+
+def test_a_training_is_watched_to_its_end_and_its_machine_is_left_as_it_was(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """It has stalled when it is adopted, which is told and nothing more; the worker is killed meanwhile."""
+    environ = {**environ, **WATCHFUL}
+    with hand_started(tmp_path / "run", steps=60, waits_at=40, pace_seconds=0.05) as training:
+        until(lambda: "cats-000040.safetensors" in training.files(), "the step at which it waits")
+        mine = Mine(environ, training)
+        assert f"process {training.pid}" in mine.said
+        assert "exit code" in mine.said
+        again = stationmaster("adopt", "box", *training.words, "--yes", environ=environ)
+        assert again.returncode != 0
+        assert "job mine watches this training already" in again.stderr
+        mine.until_told("checkpoint_safe")
+        mine.until_told("stall_flagged")
+        assert training.is_alive
+        assert "not known" in stationmaster("show", "mine", environ=environ).stdout
+        worker = running_worker(tmp_path / "home")
+        assert worker is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        training.go_on()
+        shown = mine.until_ended()  # every command that looks starts a worker where work is left
+        assert (shown["outcome"], shown["cost_usd"], shown["progress"]["step"]) == ("COMPLETED", 0, 60)
+        assert Path(shown["model"]).name == "cats.safetensors"
+        assert Path(shown["model"]).read_bytes() == training.files()["cats.safetensors"]
+        assert sorted(training.files()) == ["cats-000040.safetensors", "cats.safetensors"]
+        assert sorted(path.name for path in training.folder.iterdir()) == ["go", "logs", "out", "pid", "train.py"]
+        assert names_in(tmp_path / "jobs") == [".lock"]
+
+
+def test_a_stop_ends_it_and_keeps_what_it_saved(environ: dict[str, str], training: HandStarted) -> None:
+    mine = Mine(environ, training)
+    mine.until_told("attached")
+    assert stationmaster("stop", "mine", environ=environ).returncode == 0
+    shown = mine.until_ended()
+    assert (shown["outcome"], shown["reason"]) == ("INCOMPLETE", "STOPPED_BY_USER")
+    assert Path(shown["model"]).name == "cats-000005.safetensors"
+    assert not training.is_alive
+
+
+def test_a_cancel_only_stops_watching(environ: dict[str, str], training: HandStarted, tmp_path: Path) -> None:
+    mine = Mine(environ, training)
+    mine.until_told("attached")
+    cancelled = stationmaster("cancel", "mine", "--keep", environ=environ)
+    assert cancelled.returncode == 0, cancelled.stderr
+    assert "the training and its machine go on" in cancelled.stdout
+    shown = mine.until_ended()
+    assert (shown["outcome"], Path(shown["model"]).name) == ("CANCELLED", "cats-000005.safetensors")
     assert training.is_alive
-    again = stationmaster("adopt", "box", *training.words, "--yes", environ=environ)
-    assert again.returncode != 0
-    assert "job mine watches this training already" in again.stderr
-    training.go_on()
-    until(lambda: show()["state"] == "ENDED", "its end", story=lambda: str(show()))
-    shown = show()
-    assert (shown["outcome"], shown["cost_usd"]) == ("COMPLETED", 0)
-    assert shown["progress"]["step"] == 20  # type: ignore[index]
-    assert Path(str(shown["model"])).name == "cats.safetensors"
-    assert Path(str(shown["model"])).read_bytes() == training.files()["cats.safetensors"]
-    assert sorted(training.files()) == ["cats-000005.safetensors", "cats.safetensors"]
-    assert sorted(path.name for path in training.folder.iterdir()) == ["go", "logs", "out", "pid", "train.py"]
     assert names_in(tmp_path / "jobs") == [".lock"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (("--log", "/nowhere/*.log"), "no log on box matches /nowhere/*.log"),
+        (("--pid-file", "/nowhere/pid"), "the pid file /nowhere/pid cannot be read"),
+        (("--release",), "--release: nothing is rented on box"),
+        (("--stop-signal", "KILL"), "is not a signal"),
+        (("--max-hours", "0"), "--max-hours must be above zero"),
+    ],
+)
+def test_what_cannot_be_adopted_is_refused_before_there_is_a_job(
+    environ: dict[str, str], training: HandStarted, changed: tuple[str, ...], said: str
+) -> None:
+    refused = stationmaster("adopt", "box", *training.words, *changed, "--yes", environ=environ)
+    assert refused.returncode != 0
+    assert said in refused.stderr
+    assert "hint:" in refused.stderr or "above zero" in said
+    assert answer_of("jobs", "--all", "--json", environ=environ) == []
+
+
+def test_a_host_that_is_no_host_or_does_not_answer_is_said(environ: dict[str, str], training: HandStarted) -> None:
+    for host, said in (("a b", "neither an instance nor a host"), ("ann@127.0.0.1:1", "cannot be looked at")):
+        refused = stationmaster("adopt", host, *training.words, "--yes", environ=environ)
+        assert refused.returncode != 0
+        assert said in refused.stderr
+
+
+def test_a_dry_run_looks_and_makes_no_job(environ: dict[str, str], training: HandStarted) -> None:
+    seen = answer_of("adopt", "box", *training.words, "--dry-run", "--json", environ=environ)
+    assert (seen["adopted"]["pid"], seen["recipe"]) == (training.pid, "adopted@1")
+    assert stationmaster("adopt", "box", *training.words, environ=environ).returncode != 0, "nobody was asked"
+    assert answer_of("jobs", "--all", "--json", environ=environ) == []

@@ -54,13 +54,18 @@ def adopted_files() -> Path:
     return Path(__file__).parent
 
 
-def attached(plan: Plan, training: AdoptedTraining) -> Plan:
-    """The plan with its training step attached to the process that runs already."""
+def attached(plan: Plan, training: AdoptedTraining, *, dates_log: bool) -> Plan:
+    """The plan with its training step attached to the process that runs already.
+
+    With `dates_log` the log so far counts as evenly written since the process started: so the usual pace is known, and
+    a training that has stalled already is seen. It is only an estimate, so not for one that may be stopped by it.
+    """
     since = training.started_at
     attach = {
         "process": None if training.process is None else dict(training.process),
         "log": training.log,
         "output": training.output,
+        "begun": since if dates_log else None,
         "since": None if since is None else since - _SINCE_SLACK_SECONDS,
     }
     steps = (

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from trackside.records import read_record, write_record
 from trackside.root import TryFolder
+from trackside.steps.time_marks import Mark, write_marks
 
 _HEAD_BYTES = 1 << 16  # trainers print their settings there
 _TAIL_BYTES = 1 << 18
@@ -21,6 +22,7 @@ _MOST_BEHIND = 1 << 23  # of one look: a flood beyond that is left out, as nobod
 _LARGEST_COPY = 1 << 28  # the copy must not fill the training's disk
 _MOST_MATCHES = 10_000
 _MOST_SOURCES = 16
+_ESTIMATED_MARKS = 100
 
 
 class Source(NamedTuple):
@@ -51,6 +53,19 @@ def matching_logs(pattern: str) -> list[LogFile]:
     return [log for _, log in sorted(found, reverse=True)]
 
 
+def copy_so_far(pattern: str, folder: TryFolder, *, begun: float | None) -> None:
+    """Copy what there is of the log, and estimate when it was written: evenly from `begun` to the last write.
+
+    Only for a folder that nobody else sees yet: marks and log must appear together. Without `begun`, all of it counts
+    as written when it is first read.
+    """
+    copy = LogCopy(pattern, folder)
+    copy.copy(look_for_newer=True)
+    ended = copy.modified()
+    if begun is not None and ended is not None and ended > begun:
+        write_marks(folder.time_marks, copy.estimated_marks(begun, ended))
+
+
 class LogCopy:
     """Copies what is new. What it has read is on disk, so that a copy that was killed is continued."""
 
@@ -61,6 +76,8 @@ class LogCopy:
         self._source = sources[-1] if sources else None
         self._known = {(source.device, source.inode): source for source in sources}  # in the order of their use
         self._descriptor: int | None = None
+        self._left_out = 0  # bytes of a long log that were not copied
+        self._head_bytes = 0  # and the bytes before them
 
     def copy(self, *, look_for_newer: bool) -> None:
         """Append what was written since the last call; `look_for_newer` also looks for a newer log. Never raises for
@@ -71,6 +88,23 @@ class LogCopy:
                 self._copy_new()
         except OSError:
             pass
+
+    def modified(self) -> float | None:
+        """Return when the log that is being read was last written."""
+        descriptor = self._opened()
+        return None if descriptor is None else os.fstat(descriptor).st_mtime
+
+    def estimated_marks(self, begun: float, ended: float) -> list[Mark]:
+        """Return marks for the copy, as if the log had been written evenly between two times."""
+        if self._source is None or not self._source.offset:
+            return []
+        length, whole = os.stat(self._folder.log).st_size, self._source.offset
+        marks = []
+        for part in range(1, _ESTIMATED_MARKS + 1):
+            place = length * part // _ESTIMATED_MARKS
+            written = place + (self._left_out if place > self._head_bytes else 0)
+            marks.append(Mark(length=place, wall=begun + (ended - begun) * min(1.0, written / whole)))
+        return [mark for mark in marks if mark.length]
 
     def _copy_new(self) -> None:
         descriptor = self._opened()
@@ -110,9 +144,8 @@ class LogCopy:
         earlier = self._known.pop((seen.st_dev, seen.st_ino), None)
         self._source = Source(path=newest.path, device=seen.st_dev, inode=seen.st_ino, offset=0)
         if known is not None:
-            self._append(
-                b"\ntrackside: the log goes on in %s\n" % os.path.basename(newest.path).encode("utf-8", "replace")
-            )
+            name = os.path.basename(newest.path).encode("utf-8", "replace")
+            self._append(b"\ntrackside: the log goes on in %s\n" % name)
         if earlier is not None:  # two logs that are written in turn: each goes on where it was
             self._note(earlier.offset)
         else:
@@ -128,9 +161,8 @@ class LogCopy:
         tail_begin = size - _TAIL_BYTES
         tail = os.pread(descriptor, _TAIL_BYTES, tail_begin)
         tail_begin += tail.find(b"\n") + 1
-        self._append(
-            head + b"trackside: %d bytes of the log before the adoption are left out\n" % (tail_begin - len(head))
-        )
+        self._head_bytes, self._left_out = len(head), tail_begin - len(head)
+        self._append(head + b"trackside: %d bytes of the log before the adoption are left out\n" % self._left_out)
         return self._note(tail_begin)
 
     def _opened(self) -> int | None:

@@ -34,6 +34,7 @@ class Attach(NamedTuple):
     log: str  # a pattern of absolute paths; the newest file of it is the step's log
     output: str | None  # an absolute folder
     since: float | None = None  # files that were last written before this are not the training's
+    begun: float | None = None  # from when on the log so far counts as evenly written; None: as written just now
 
 
 class Step(NamedTuple):
@@ -203,12 +204,13 @@ def _parse_attach(found: Any) -> Attach | None:
     identified = process_from_record(process)
     if process is not None and identified is None:
         raise ValueError("%r does not name a process" % (process,))
-    since = found.get("since")
+    since, begun = found.get("since"), found.get("begun")
     return Attach(
         process=identified,
         log=_absolute(found["log"]),
         output=None if output is None else _absolute(output),
         since=None if since is None else float(since),
+        begun=None if begun is None else float(begun),
     )
 
 

@@ -19,6 +19,7 @@ from trackside.root import Root, TryFolder
 from trackside.steps import containers
 from trackside.steps.attach import watch_attached
 from trackside.steps.expected import matching_files, newest_whole
+from trackside.steps.foreign_log import copy_so_far
 from trackside.steps.launch import step_environment
 from trackside.steps.monitored_step import journal_mounts, with_monitoring
 from trackside.steps.observe import forget_training
@@ -64,7 +65,7 @@ def run_shim(root: Root, index: int, number: int) -> None:
 def _watch(root: Root, attach: Attach, folder: TryFolder) -> None:
     """Watch somebody else's training. Unlike a try that runs, watching is continued by the next shim if one died."""
     with locks.one_at_a_time(root.steps):
-        lock = None if os.path.exists(root.stop) else _claim(folder, attach.process)
+        lock = None if os.path.exists(root.stop) else _claim(folder, attach)
         if lock is None:
             lock = _take_over(folder)
     if lock is not None:
@@ -190,7 +191,7 @@ def _forget(root: Root, step: Step, folder: TryFolder) -> None:
         forget_training(root, process_from_record(read_record(folder.process)))
 
 
-def _claim(folder: TryFolder, process: Process | None = None) -> int | None:
+def _claim(folder: TryFolder, attach: Attach | None = None) -> int | None:
     """Make the try's folder appear with `started` in it, written and locked; None if it was there before.
 
     Built under another name and renamed: a rename cannot replace a folder that is not empty, so only one process ever
@@ -206,8 +207,8 @@ def _claim(folder: TryFolder, process: Process | None = None) -> int | None:
         record = {**moment.as_record(), "shim": myself.as_record() if myself else None}
         os.write(lock, json.dumps(record).encode())
         os.close(os.open(staged.log, os.O_WRONLY | os.O_CREAT, 0o600))
-        if process is not None:
-            write_record(staged.process, process.as_record())
+        if attach is not None:
+            _prepare_watch(staged, attach)
         _reserve_exit(staged)
         os.rename(staged.path, folder.path)
     except OSError as error:
@@ -217,6 +218,12 @@ def _claim(folder: TryFolder, process: Process | None = None) -> int | None:
             return None
         raise
     return lock
+
+
+def _prepare_watch(staged: TryFolder, attach: Attach) -> None:
+    if attach.process is not None:
+        write_record(staged.process, attach.process.as_record())
+    copy_so_far(attach.log, staged, begun=attach.begun)
 
 
 def _start(step: Step, command: Command, root: Root, folder: TryFolder, lock: int) -> tuple[bool, int]:

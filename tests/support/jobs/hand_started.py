@@ -19,6 +19,7 @@ import json, os, struct, sys, time
 
 folder, total = sys.argv[1], int(sys.argv[2])
 gone_on_at = time.time() + float(sys.argv[3])
+waits_at, pace_seconds = int(sys.argv[4]), float(sys.argv[5])
 
 def save(name):
     header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
@@ -30,13 +31,13 @@ def save(name):
 for step in range(1, total + 1):
     bar = f"{step * 100 // total:3d}%|#| {step}/{total} [00:{step:02d}<00:10, 1.00it/s, loss={1 / step:.4f}]"
     print(f"steps: {bar}", flush=True)
-    if step == 5:
-        save("cats-000005.safetensors")
+    if step == waits_at:
+        save(f"cats-{step:06d}.safetensors")
         while not os.path.exists(os.path.join(folder, "go")) and time.time() < gone_on_at:
             time.sleep(0.05)
         if os.path.exists(os.path.join(folder, "crash")):
             raise RuntimeError("CUDA out of memory")
-    time.sleep(0.01)
+    time.sleep(pace_seconds)
 save("cats.safetensors")
 """
 
@@ -57,16 +58,16 @@ class HandStarted:
         return is_alive(self.pid)
 
     def go_on(self) -> None:
-        """Let it run past step 5, where it waits."""
+        """Let it run past the step at which it waits."""
         (self.folder / "go").touch()
 
     def files(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted((self.folder / "out").iterdir())}
 
 
-def shell_words(*, steps: int = 20, waits_seconds: float = 600.0, python: str = sys.executable) -> str:
+def shell_words(*, steps: int = 20, waits_at: int = 5, waits_seconds: float = 600.0, pace_seconds: float = 0.01) -> str:
     """What a person types to start it in a folder that has train.py, logs and out."""
-    words = f'{shlex.quote(python)} train.py "$PWD" {steps} {waits_seconds}'
+    words = f'{shlex.quote(sys.executable)} train.py "$PWD" {steps} {waits_seconds} {waits_at} {pace_seconds}'
     return f"(nohup {words} > logs/run.log 2>&1 < /dev/null & echo $! > pid)"
 
 
@@ -76,12 +77,15 @@ def setup_words(folder: str) -> str:
 
 
 @contextmanager
-def hand_started(folder: Path, *, steps: int = 20) -> Iterator[HandStarted]:
+def hand_started(
+    folder: Path, *, steps: int = 20, waits_at: int = 5, pace_seconds: float = 0.01
+) -> Iterator[HandStarted]:
     """Started by a shell that is gone; ended with the block, if it still runs."""
     for name in ("logs", "out"):
         (folder / name).mkdir(parents=True)
     (folder / "train.py").write_text(SCRIPT)
-    subprocess.run(["/bin/sh", "-c", shell_words(steps=steps)], cwd=folder, check=True)
+    words = shell_words(steps=steps, waits_at=waits_at, pace_seconds=pace_seconds)
+    subprocess.run(["/bin/sh", "-c", words], cwd=folder, check=True)
     training = HandStarted(folder=folder, pid=int((folder / "pid").read_text()))
     try:
         yield training

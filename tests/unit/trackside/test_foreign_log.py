@@ -98,10 +98,10 @@ def test_the_copy_starts_over_before_it_fills_the_disk(
     copy = LogCopy(f"{tmp_path}/logs/*.log", folder)
     logs.write("a.log", "x" * 79 + "\n")
     copied(copy, folder)
-    before = os.stat(folder.log).st_ino
+    before = Path(folder.log).stat().st_ino
     logs.write("a.log", "y" * 79 + "\n")
     assert copied(copy, folder) == "y" * 79 + "\n"
-    assert os.stat(folder.log).st_ino != before
+    assert Path(folder.log).stat().st_ino != before
 
 
 def test_links_fifos_and_folders_are_no_logs(tmp_path: Path, folder: TryFolder, logs: Logs) -> None:

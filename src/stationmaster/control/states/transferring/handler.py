@@ -167,6 +167,8 @@ async def _send_all(
     state = await _resume_state(job, saved, stored.recipe)
     beside = None if state is None else _STATE
     plan = plan_of(job, stored.recipe, root=host.root, resume_from=resume, step=step, state=beside)
+    if job.spec.adopted is not None:
+        plan = attached(plan, job.spec.adopted, dates_log=not visit.monitoring.stall_detection.terminate)
     await host.put_plan({**plan.as_json(), "monitoring": sampling_of(visit.monitoring)})
     if job.spec.adopted is not None:
         return None  # somebody else's training has all it needs
@@ -229,7 +231,7 @@ def plan_of(
     state: str | None = None,
 ) -> Plan:
     identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
-    plan = render_plan(
+    return render_plan(
         recipe,
         parameters=job.spec.parameters,
         job=identity,
@@ -238,7 +240,6 @@ def plan_of(
         resume_step=step,
         resume_state=state,
     )
-    return plan if job.spec.adopted is None else attached(plan, job.spec.adopted)
 
 
 def sampling_of(monitoring: MonitoringSettings) -> dict[str, Any]:

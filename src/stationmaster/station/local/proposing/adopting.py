@@ -225,7 +225,7 @@ def _unknown(found: FoundTraining, machine: Machine | None) -> Iterator[str]:
     if found.process is not None and not found.can_be_stopped:
         yield f"How to stop it: process {found.process['pid']} belongs to another user than {found.user}."
     yield "Its settings and dataset, beyond what the log shows; its total steps, until the log shows them."
-    yield "When earlier lines of the log were written: they count as written at the adoption."
+    yield "When the earlier lines of the log were written: they are dated by an estimate."
     if machine is not None:
         yield "What the machine cost before the adoption: the job counts from then on."
 
