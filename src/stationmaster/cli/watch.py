@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,8 @@ from stationmaster.cli.terminal import can_draw
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; most commands need few
+
+_PIPE_WIDTH = 140
 
 
 def watch(
@@ -83,22 +86,21 @@ def _show_app(station: Station, job_id: str | None, options: Options, *, light: 
 def _print_looks(
     station: Station, job_id: str | None, *, interval: float, once: bool, plain: bool, as_json: bool
 ) -> None:
-    from stationmaster.tui.plain import changed_sentences, summary_sentence, table_lines
+    from stationmaster.tui.plain import SpokenRows, summary_sentence, table_lines
     from stationmaster.tui.sources.jobs import JobsSource
 
     source = JobsSource(station, title="")
-    known: dict[str, str] = {}
+    spoken = SpokenRows()
     while True:
         if as_json:
             _print_json(station, job_id, once=once)
         else:
             view = source.look(job_id)
             if plain:
-                changed = dict(changed_sentences(known, view.rows))
-                known.update(changed)
-                lines = [*changed.values(), *([summary_sentence(view.summary)] if changed else [])]
+                changed = spoken.changed(view.rows)
+                lines = [*changed, *([f"Summary: {summary_sentence(view.summary)}"] if changed else [])]
             else:
-                lines = list(table_lines(view))
+                lines = list(table_lines(view, width=shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns))
             sys.stdout.write("".join(f"{text}\n" for text in lines))
         sys.stdout.flush()
         if once:

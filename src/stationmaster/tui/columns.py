@@ -40,6 +40,12 @@ class Placed:
     x: int
     width: int
 
+    @property
+    def title(self) -> str:
+        """The column's title, or a shorter one where that does not fit."""
+        title = self.column.title
+        return title if len(title) <= self.width else self.column.short or title
+
 
 def layout(width: int) -> list[Placed]:
     """The columns that fit. All ten figures fit into 80 characters; a wider screen adds names, bars and notes."""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from stationmaster.durations import format_duration
 from stationmaster.money import format_dollars
 from stationmaster.tui.columns import UNKNOWN, cell, fitted, layout, percent
 from stationmaster.tui.fleet import FleetRow, FleetSummary, FleetView
 
-_TABLE_WIDTH = 80
-_WIDE_TABLE = 140
+_LEAST_WIDTH = 80
 
 
-def table_lines(view: FleetView, *, is_wide: bool = False) -> Iterator[str]:
+def table_lines(view: FleetView, *, width: int) -> Iterator[str]:
     """A header, one line per row, and the summary."""
-    columns = layout(_WIDE_TABLE if is_wide else _TABLE_WIDTH)
+    columns = layout(max(_LEAST_WIDTH, width))
     yield "".join(
-        fitted(each.column.short or each.column.title, each.width, is_right=each.column.is_right)
-        + " " * (each.column.title != "")
+        fitted(each.title, each.width, is_right=each.column.is_right) + " " * (each.column.title != "")
         for each in columns
     ).rstrip()
     for row in view.rows:
@@ -45,12 +43,30 @@ def row_sentence(row: FleetRow) -> str:
     return ", ".join(words)
 
 
-def changed_sentences(before: Mapping[str, str], rows: Iterable[FleetRow]) -> Iterator[tuple[str, str]]:
-    """(id, sentence) of each row whose sentence is another one than before."""
-    for row in rows:
-        sentence = row_sentence(row)
-        if before.get(row.id) != sentence:
-            yield row.id, sentence
+def spoken_state(row: FleetRow) -> tuple[object, ...]:
+    """What makes it worth to read a row out again: status, health and whole percents, not each cent and step."""
+    return (
+        row.status if not row.is_old else "old",
+        row.tone,
+        row.note,
+        None if row.epoch is None else int(row.epoch),
+        None if row.progress is None else int(row.progress),
+    )
+
+
+class SpokenRows:
+    """Remembers what was read out, so that afterwards only rows that changed are."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, tuple[object, ...]] = {}
+
+    def changed(self, rows: Iterable[FleetRow]) -> list[str]:
+        """The sentences of the rows that are worth to be read out now."""
+        listed = list(rows)
+        states = {row.id: spoken_state(row) for row in listed}
+        fresh = [row_sentence(row) for row in listed if self._said.get(row.id) != states[row.id]]
+        self._said = states
+        return fresh
 
 
 def summary_sentence(summary: FleetSummary) -> str:

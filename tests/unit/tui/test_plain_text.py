@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from stationmaster.tui.fleet import Tone
-from stationmaster.tui.plain import changed_sentences, row_sentence, table_lines
+from stationmaster.tui.plain import SpokenRows, row_sentence, table_lines
 from tests.support.terminal.scripted_source import row, view
 
 
 def test_the_table_has_a_line_per_row_within_eighty_columns() -> None:
-    lines = list(table_lines(view(row("a"), row("b"))))
+    lines = list(table_lines(view(row("a"), row("b")), width=80))
     assert len(lines) == 4
     assert lines[0].split() == ["ID", "GPU", "Status", "Prog", "GPU%", "Mem%", "Loss", "Cost/hr", "Total", "ETA"]
     assert lines[3].startswith("running 2/2, errors 0; $30.46 so far, $0.934 per hour")
@@ -23,6 +23,8 @@ def test_a_sentence_has_no_icons_and_says_what_colour_would() -> None:
 
 
 def test_only_rows_that_changed_are_said_again() -> None:
-    first = dict(changed_sentences({}, [row("a"), row("b")]))
-    assert list(first) == ["a", "b"]
-    assert [id for id, _ in changed_sentences(first, [row("a"), row("b", loss=0.5)])] == ["b"]
+    spoken = SpokenRows()
+    assert len(spoken.changed([row("a"), row("b")])) == 2
+    cheap = [row("a", total_cost=20_000_000, loss=0.5), row("b", progress=51.0)]
+    assert [sentence.split(":")[0] for sentence in spoken.changed(cheap)] == ["b"]
+    assert spoken.changed(cheap) == []

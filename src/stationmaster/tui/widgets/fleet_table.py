@@ -186,8 +186,7 @@ class FleetTable(Widget, can_focus=True):
     def _header(self) -> _Cells:
         titles = []
         for placed in self._columns:
-            title = placed.column.title
-            title = title if len(title) <= placed.width else placed.column.short or title
+            title = placed.title
             if title and placed.column.title == self.sorted_by:
                 title += "▼" if self.is_reversed else "▲"
             titles.append((fitted(title, placed.width, is_right=placed.column.is_right), "header"))
