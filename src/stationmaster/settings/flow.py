@@ -116,6 +116,14 @@ class MonitorSettings(Section):
     """Groups of machines by name: ids of instances and patterns of their labels, e.g. {"loras": ["30007012",
     "lora-*"]}. `monitor --group NAME` shows one of them."""
 
+    @field_validator("groups")
+    @classmethod
+    def _groups_have_members(cls, given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for name, members in given.items():
+            if not name.strip() or not members or not all(member.strip() for member in members):
+                raise ValueError(f"the group {name!r} needs a name and at least one id or pattern of labels")
+        return given
+
 
 class MetricsSettings(Section):
     """Measured values of trainings: how much of them is stored, and for how long.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from stationmaster.config import load_settings
 from stationmaster.control.monitoring.fleet import Fleet
 from stationmaster.control.monitoring.groups import Groups
 from stationmaster.control.monitoring.instance_metrics import InstanceMetrics
-from stationmaster.errors import UserError
+from stationmaster.errors import ConfigInvalid, UserError
 from stationmaster.model import SshAccess
 from stationmaster.money import MicroDollars
 from tests.support.monitoring.scripted_source import LOG, ONE, TWO, listed, piece
@@ -123,6 +125,12 @@ def test_an_unknown_group_is_refused_with_the_names_of_all() -> None:
     with pytest.raises(UserError, match="no group 'x'") as refused:
         Groups({"a": ("1",), "b": ("2",)}).require("x")
     assert refused.value.hint == "groups of the settings: a, b"
+
+
+@pytest.mark.parametrize("groups", ['{"cats": []}', '{" ": ["1"]}', '{"cats": [""]}'])
+def test_a_group_of_nothing_is_refused(groups: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigInvalid, match=r"monitor\.groups"):
+        load_settings({"HOME": str(tmp_path), "STATIONMASTER_MONITOR__GROUPS": groups})
 
 
 def test_the_command_to_log_in_can_be_pasted_into_a_shell() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+
 from stationmaster.control.monitoring.instance_metrics import InstanceHealth, InstanceMetrics, Snapshot
 from stationmaster.control.monitoring.look import MonitorLook
 from stationmaster.control.monitoring.mock import MockMachines, Role
@@ -66,6 +69,23 @@ async def test_each_of_a_hundred_machines_changes_every_second_unless_it_stands_
     before, after = looks[-2].snapshot, looks[-1].snapshot
     changed = sum(old != new for old, new in zip(before.instances, after.instances, strict=True))
     assert (len(after.instances), changed >= 90) == (100, True)
+
+
+@asynchronous
+async def test_hours_leave_nothing_behind() -> None:
+    bench = Bench(ScriptedSource(), every_seconds=10.0, made_up=True)
+    machines = MockMachines(ids=("1", "2", "3"), clock=bench.time.timing.clock)
+    bench.monitor._listing = bench.monitor._logs = machines
+    async with bench:
+        await bench.time.pass_by(1800.0)
+        bench.looks.clear()
+        gc.collect()
+        objects, tasks = len(gc.get_objects()), len(asyncio.all_tasks())
+        await bench.time.pass_by(3600.0)
+        assert len(bench.looks) >= 359
+        bench.looks.clear()
+        gc.collect()
+        assert (len(gc.get_objects()) - objects < 300, len(asyncio.all_tasks())) == (True, tasks)
 
 
 def _of(snapshot: Snapshot, role: Role) -> InstanceMetrics:
