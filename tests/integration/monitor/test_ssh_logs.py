@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import os
+import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +24,7 @@ from stationmaster.model import SshAccess
 from stationmaster.remote.connect import connect
 from tests.support.asynchronous_tests import asynchronous, until
 from tests.support.monitoring.scripted_source import ScriptedSource, listed
-from tests.support.servers.sshd import Sshd, running_sshd
+from tests.support.servers.sshd import Sshd, free_port, running_sshd
 from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 
 
@@ -158,6 +160,28 @@ async def test_a_lost_connection_is_opened_again_and_a_new_address_is_followed(s
 
 
 @asynchronous
+async def test_a_loop_that_was_killed_on_the_machine_is_started_again(sshd: Sshd, tmp_path: Path) -> None:
+    async with machine_of(sshd, tmp_path) as machine:
+        machine.log.write_text("one\n")
+        first = await machine.logs.read(machine.sighting, None)
+        for pid in _programs_with(str(tmp_path)):
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        with machine.log.open("a") as file:
+            file.write("two\n")
+        assert (await _after_a_failure(machine, first.position)).data == b"two\n"
+
+
+@asynchronous
+async def test_a_machine_whose_first_address_is_dead_is_read_through_the_other(sshd: Sshd, tmp_path: Path) -> None:
+    async with machine_of(sshd, tmp_path) as machine:
+        machine.log.write_text("one\n")
+        dead = replace(machine.access, port=free_port())
+        both = replace(machine.sighting, accesses=(dead, machine.access))
+        assert (await machine.logs.read(both, None)).data == b"one\n"
+
+
+@asynchronous
 async def test_nothing_is_left_running_on_the_machine(sshd: Sshd, tmp_path: Path) -> None:
     async with machine_of(sshd, tmp_path) as machine:
         machine.log.write_text("one\n")
@@ -209,7 +233,7 @@ async def _monitored(machine: Machine, dead: TcpProxy, looks: list[MonitorLook])
 async def _after_a_failure(machine: Machine, since: LogPosition) -> LogPiece:
     """The next piece; a read may find the old connection dead first."""
     while True:
-        with suppress(Unreachable):
+        with suppress(Unreachable, CommandFailed):
             return await machine.news(since, len("two\n"))
 
 

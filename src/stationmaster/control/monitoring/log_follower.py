@@ -20,7 +20,7 @@ _MOST_BYTES = 65536
 _ALIVE_SECONDS = 5  # the loop says at least this often that it is alive
 _SILENCE_SECONDS = 15.0
 _LONGEST_LINE = 4 * _MOST_BYTES
-_MOST_WAITING = 32
+_MOST_WAITING_BYTES = 2 * _MOST_BYTES
 _FOLLOW_NEWEST = f"""
 IFS=
 pattern=${{1:-${{STATIONMASTER_WORKSPACE:-/workspace}}/output/*/training.log}}
@@ -74,23 +74,30 @@ class LogFollower:
         self._silence_seconds = max(_SILENCE_SECONDS, 3 * pause_seconds)
         self._task = asyncio.create_task(self._follow(argv))
 
+    @property
+    def has_ended(self) -> bool:
+        return self._task.done()
+
     def continues(self, since: LogPosition | None) -> bool:
         """Whether the next piece follows this position."""
         return since == self._taken
 
     async def answered(self, *, seconds: float) -> None:
-        """Wait for the first answer. Raises Unreachable if it does not come in time."""
+        """Wait for the first answer. Raises Unreachable if it does not come in time, else why there is none."""
         try:
             async with asyncio.timeout(seconds):
                 await self._has_answered.wait()
         except TimeoutError:
             raise Unreachable(f"{self._name} did not answer within {seconds:g} s") from None
+        if self._failure is not None and not self._pieces:
+            raise self._failure
 
     def take(self) -> LogPiece:
         """Everything that came since the last call. Raises why there is nothing to read."""
         if not self._pieces:
-            if self._failure is not None:
-                raise self._failure
+            if self._task.done():
+                self._task.result()  # raises what nobody expected
+                raise self._failure or Unreachable(f"{self._name} is no longer followed")
             if self._missing is not None or self._taken is None:
                 raise CommandFailed(self._missing or f"{self._name} has no log yet")
             return LogPiece(data=b"", position=self._taken, continues=True)
@@ -132,7 +139,7 @@ class LogFollower:
                 raise CommandFailed("the machine's answer makes no sense")
             for line in lines:
                 self._take_line(line)
-            while len(self._pieces) >= _MOST_WAITING:  # nobody reads: the machine waits
+            while sum(len(piece.data) for piece in self._pieces) > _MOST_WAITING_BYTES:  # the machine has to wait
                 self._has_room.clear()
                 await self._has_room.wait()
 

@@ -45,8 +45,9 @@ class SshLogs:
             known = await self._open(machine, since)
         try:
             return known.take()
-        except Unreachable:
-            await self.forget(machine.id)
+        except RemoteError:
+            if known.has_ended:
+                await self.forget(machine.id)
             raise
 
     async def forget(self, machine_id: str) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from stationmaster.control.monitoring.sources import Sightings
 from stationmaster.control.monitoring.vast_rows import sighting
 from stationmaster.errors import ConfigInvalid
-from stationmaster.providers.base import Pause
 from stationmaster.providers.vastai.calls import INTERVALS, Calls
 from stationmaster.providers.vastai.retries import Retries
 from stationmaster.providers.vastai.telemetry import read_telemetry
@@ -19,11 +18,9 @@ if TYPE_CHECKING:
     from stationmaster.store.store import Store
 
 
-def open_vast_listing(
-    settings: Settings, open_store: Callable[[], Store], *, key_path: str | None, pause: Pause = asyncio.sleep
-) -> VastListing:
+def open_vast_listing(settings: Settings, open_store: Callable[[], Store], *, key_path: str | None) -> VastListing:
     """The clients of all accounts in the settings. One try per look, because the next look follows soon; only a rate
-    limit is waited for, by `pause`. Raises ConfigInvalid if there is no account."""
+    limit is waited for, silently. Raises ConfigInvalid if there is no account."""
     keys = settings.vastai.keys_by_account()
     if not keys:
         raise ConfigInvalid(
@@ -39,7 +36,6 @@ def open_vast_listing(
             limiter=limiter,
             intervals={endpoint: seconds * settings.vastai.call_spacing for endpoint, seconds in INTERVALS.items()},
             retries=Retries(attempts=1),
-            pause=pause,
         )
         for account, key in keys.items()
     ]

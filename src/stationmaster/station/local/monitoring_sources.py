@@ -59,9 +59,7 @@ def _rented(installation: Installation, watched: Watched, *, every_seconds: floa
     from stationmaster.control.monitoring.vast_listing import open_vast_listing
 
     logs = _ssh_logs(installation, watched, every_seconds=every_seconds)
-    listing = open_vast_listing(
-        installation.settings, lambda: installation.store, key_path=str(logs.key_path), pause=installation.pause
-    )
+    listing = open_vast_listing(installation.settings, lambda: installation.store, key_path=str(logs.key_path))
     return Sources(listing=listing, logs=logs, list_every_seconds=max(every_seconds, LIST_SECONDS), ids=watched.ids)
 
 
