@@ -48,9 +48,10 @@ class AdoptedHost:
         return await self._find()
 
     async def offers(self, want: Requirements) -> list[Offer]:
-        """The machine itself, whatever is wanted: the training is there already."""
+        """The machine itself, whatever else is wanted: the training is there already."""
         place = await self._find()
-        if place is None:
+        most = want.max_price_per_hour
+        if place is None or (most is not None and place.host.price_per_hour > most):
             return []
         host = place.host
         return [

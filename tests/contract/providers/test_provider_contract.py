@@ -14,7 +14,7 @@ import pytest
 from stationmaster.errors import ProviderError
 from stationmaster.model import Requirements
 from stationmaster.money import MicroDollars
-from stationmaster.providers.base import Provider
+from stationmaster.providers.base import CanRelabel, Provider
 from tests.support.machines.provider_benches import CONTRACT_PREFIX, Bench, ours
 
 WANT = Requirements(disk_gib=0.001)
@@ -109,6 +109,20 @@ async def test_a_destroyed_machine_is_nowhere_and_destroying_it_again_is_quiet(
         await provider.destroy(provider_id)
         assert ours((await provider.listing()).machines) == []
         assert await provider.describe(provider_id) is None
+
+
+@patient
+async def test_a_machine_that_gets_another_label_is_found_by_that_alone(provider: Provider, tmp_path: Path) -> None:
+    if not isinstance(provider, CanRelabel):
+        return
+    provider_id = await rented(provider, label(1, folder=tmp_path))
+    for _ in range(2):  # repeating it changes nothing
+        await provider.relabel(provider_id, label(2, folder=tmp_path))
+        found = [(each.provider_id, each.label) for each in ours((await provider.listing()).machines)]
+        assert found == [(provider_id, label(2, folder=tmp_path))]
+    with pytest.raises(ProviderError):
+        await provider.relabel("4294967295", label(3, folder=tmp_path))
+    await provider.destroy(provider_id)
 
 
 @pytest.mark.parametrize("unknown", ["nobody", "", ".", "..", "../machines", "a/b", "/", "4294967295"])

@@ -19,11 +19,11 @@ class AdoptBody(RequestDocument):
 
     target: Name = Field(examples=["ann@gpu.example.org:2222"])
     """Number of an instance in the server's account, `[USER@]HOST[:PORT]`, or a name in the server's ssh.hosts."""
-    log: str = Field(min_length=1, max_length=_LONGEST_PATH, examples=["/workspace/logs/*.log"])
+    log: str = Field(max_length=_LONGEST_PATH, examples=["/workspace/logs/*.log"])
     """Path of the log; with `*`, the newest file that matches."""
-    output: str = Field(min_length=1, max_length=_LONGEST_PATH, examples=["/workspace/output"])
+    output: str = Field(max_length=_LONGEST_PATH, examples=["/workspace/output"])
     """Folder with its checkpoints."""
-    pid_file: str | None = Field(default=None, min_length=1, max_length=_LONGEST_PATH)
+    pid_file: str | None = Field(default=None, max_length=_LONGEST_PATH)
     """File with the id of its process; without it, the process that has the log open for writing."""
     release: bool = False
     """Destroy the instance once the training is over and its model is safe."""

@@ -93,9 +93,11 @@ def require_not_adopted(spec: JobSpec, installation: Installation) -> None:
 
 
 def _require_paths(request: AdoptRequest) -> None:
-    for option, path in (("--log", request.log), ("--output", request.output), ("--pid-file", request.pid_file)):
+    for option, path in (("log", request.log), ("output", request.output), ("pid-file", request.pid_file)):
         if path is not None and (not path or len(path) > _LONGEST_PATH or not path.isprintable()):
-            raise UserError(f"{option} is not a path on the machine", hint="give an absolute path, or one below ~")
+            raise UserError(
+                f"{option}: {path!r} is not a path on the machine", hint="give an absolute path, or one below ~"
+            )
     if request.release and not request.is_instance:
         raise UserError(
             f"--release: nothing is rented on {request.target}",
