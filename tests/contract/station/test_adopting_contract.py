@@ -16,6 +16,7 @@ from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.owned.allowances import Allowances
 from stationmaster.station.owned.station import OwnedStation
 from stationmaster.station.proposals import RetryRequest
+from stationmaster.station.users import UserChanges
 from tests.contract.station.conftest import OpenWorld
 from tests.support.jobs.hand_started import HandStarted, hand_started
 from tests.support.jobs.local_world import LocalWorld
@@ -84,7 +85,7 @@ def test_users_adopt_only_where_the_operator_lets_them(
 ) -> None:
     given = environ_with_hosts(tmp_path, host_behind(sshd, "box", tmp_path / "jobs"), trusted=(sshd,))
     world = open_local_world(**{name: value for name, value in given.items() if name.startswith("STATIONMASTER_SSH")})
-    world.local.users.add("ann", {})
+    world.local.users.add("ann", UserChanges())
     caller = Caller(user="ann", role=Role.USER, rights=RIGHTS[Role.USER])
     as_ann = OwnedStation(caller, world.station, Allowances(adopt_on=("box",)))
     asked = request_of(training, id="hers", owner=SINGLE_USER)
