@@ -33,7 +33,7 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
         return Parsed(fault=Fault(kind=kind_of(cause), message=cause, fatal=True))
     if text.startswith("error running on_error"):  # the handler of an error that is known already
         return Parsed()
-    if _SKIPPED.search(line.message):
+    if "oom during" in text and _SKIPPED.search(line.message):
         return Parsed(fault=Fault(kind=ErrorKind.OOM, message=line.message.strip("# "), fatal=False))
     if text == "loss is nan":
         return Parsed(fault=Fault(kind=ErrorKind.NAN_LOSS, message=line.message, fatal=False))

@@ -20,6 +20,8 @@ _COUNTERS = re.compile(
     r"|(?<=[━─╸╺ ])(?P<plain_n>\d++)/(?P<plain_m>\d++|--) ++(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
     r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]++ ?(?:it/s|s/it) ++[\d.:hms]++(?:<|$|\s)))"
 )
+# What every bar has, and few other lines: looking for it first makes them twice as quick to read.
+_CLOCK_OR_PACE = re.compile(r"\d:\d\d|it/s|s/it")
 # Nearly all bars are drawn like this, and reading them is most of the work.
 _USUAL = re.compile(
     rf"(?P<head>[^%|\[\]]{{0,200}}?):? *+\d{{1,3}}%\|[^|\[\]]*+\| (?P<n>\d++)/(?P<m>\d++) "
@@ -77,7 +79,7 @@ def split_bars(text: str) -> list[Bar | str]:
     >>> [type(part).__name__ for part in split_bars("steps: 5%|# | 5/100 [00:10<03:10, 2.00s/it]saving checkpoint")]
     ['Bar', 'str']
     """
-    if "/" not in text and "[" not in text:
+    if ("/" not in text and "[" not in text) or not _CLOCK_OR_PACE.search(text):
         return [text]
     if (usual := _USUAL.match(text)) and not _GLUED_DATE.search(usual["postfix"]):
         return [_usual_bar(usual)]

@@ -234,7 +234,7 @@ def _boxed_counter(line: Line) -> PrintedCounter | None:
 def _unnamed_pace(line: Line) -> float | None:
     if cell := _STEP_TIME_CELL.search(line.message):
         return per_second(float(cell[1]) / 1000)
-    cell = _PACE_CELL.search(line.lower)
+    cell = _PACE_CELL.search(line.lower) if "/s" in line.lower or "s/" in line.lower else None
     return steps_per_second(cell[0]) if cell else None
 
 

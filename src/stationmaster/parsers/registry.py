@@ -37,6 +37,7 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 AUTO = "auto"
+_SIGNS = tuple((sign, family.name) for family in FAMILIES for sign in family.signs)
 
 
 def find_family(name: str) -> Family | None:
@@ -53,7 +54,10 @@ def names_beginning_epoch(name: str | None) -> bool:
 
 def recognise(text: str) -> str | None:
     """The trainer that is recognised in a line by a text that only it prints."""
-    return next((family.name for family in FAMILIES for sign in family.signs if sign in text), None)
+    for sign, name in _SIGNS:  # not a generator: every line of a log comes here
+        if sign in text:
+            return name
+    return None
 
 
 @cache

@@ -105,9 +105,15 @@ def _first(instance: InstanceMetrics) -> _Told:
 
 
 def _after(before: _Told, instance: InstanceMetrics) -> _Told:
-    health = instance.health_status()
-    told = replace(before, seen_at=instance.seen_at, epoch=_later(before.epoch, instance.epoch))
-    told = replace(told, is_done=_is_done(instance))
+    health, epoch, is_done = instance.health_status(), _later(before.epoch, instance.epoch), _is_done(instance)
+    if health is before.health is before.coming and before.held >= _HELD_LISTINGS and not before.has_exited:
+        # So it is at nearly every look: nothing but the epoch can have changed.
+        return (
+            before
+            if (epoch, is_done) == (before.epoch, before.is_done)
+            else replace(before, epoch=epoch, is_done=is_done)
+        )
+    told = replace(before, seen_at=instance.seen_at, epoch=epoch, is_done=is_done)
     if health is InstanceHealth.ERROR:  # the provider's word needs no second look
         return replace(told, health=health, coming=health, held=_HELD_LISTINGS, has_exited=True, is_bad=True)
     if health is not before.coming:
