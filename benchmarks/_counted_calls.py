@@ -1,4 +1,4 @@
-"""Stands before a service on this computer and counts the calls that it passes on, by method and path."""
+"""Stands before a service on this computer and counts the calls that it passes on, by method, path and query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def counted_calls(url: str) -> Iterator[tuple[str, Counter[str]]]:
         protocol_version = "HTTP/1.1"
 
         def _pass_on(self) -> None:
-            calls[f"{self.command} {urlsplit(self.path).path}"] += 1
+            calls[f"{self.command} {self.path}"] += 1
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             connection = http.client.HTTPConnection(there, timeout=60)
             try:
