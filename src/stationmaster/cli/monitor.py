@@ -121,7 +121,7 @@ def _show_app(
             LoggedFeed(feed),
             made_up=watched.made_up,
             interval=interval,
-            metrics=station.metrics if not watched.made_up and watched.listing is None else None,
+            open_metrics=(lambda: station.metrics) if not watched.made_up and watched.listing is None else None,
             is_light=is_light,
             group=group,
             open_link=partial(opened_or_reason, environ=options.environ),

@@ -16,12 +16,12 @@ def run_machines(
     *,
     made_up: bool,
     interval: float,
-    metrics: Metrics | None = None,
+    open_metrics: Callable[[], Metrics] | None = None,
     is_light: bool = False,
     group: str | None = None,
     open_link: Callable[[str], str | None] | None = None,
 ) -> int:
-    """Show the machines until the person quits; the exit code. `metrics` has what earlier monitors have stored."""
+    """Show the machines until the person quits; the exit code. `open_metrics` has what earlier monitors have stored."""
     title = "Machines" if made_up else "Machines at Vast.ai"
-    source = MachinesSource(feed, title=title, interval=interval, is_made_up=made_up, metrics=metrics)
+    source = MachinesSource(feed, title=title, interval=interval, is_made_up=made_up, open_metrics=open_metrics)
     return run_app(FleetApp(source, is_light=is_light, group=group, open_link=open_link))

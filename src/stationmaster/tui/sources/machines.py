@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.station.metrics import Metrics
@@ -27,7 +27,9 @@ _CONSOLE = "https://cloud.vast.ai/instances/"
 
 
 class MachinesSource:
-    """`metrics` knows what earlier monitors have stored of a machine; None where nothing is stored."""
+    """`open_metrics` gives what earlier monitors have stored; called only for a detail, because it takes 7 MiB. None
+    where nothing is stored.
+    """
 
     def __init__(
         self,
@@ -36,11 +38,11 @@ class MachinesSource:
         title: str,
         interval: float,
         is_made_up: bool = False,
-        metrics: Metrics | None = None,
+        open_metrics: Callable[[], Metrics] | None = None,
     ) -> None:
         self.about = About(title=title, interval=interval, is_made_up=is_made_up)
         self._feed = feed
-        self._metrics = metrics
+        self._open_metrics = open_metrics
         self._logs = LogRing()
         self._lock = threading.Lock()  # the detail is read by another thread
         self._machines: dict[str, InstanceMetrics] = {}
@@ -178,12 +180,13 @@ class MachinesSource:
 
     def _recall(self, id: str) -> None:
         """Put what was stored earlier in front of what the app has seen."""
-        if self._metrics is None:
+        if self._open_metrics is None:
             return
+        metrics = self._open_metrics()
         subject = f"vastai/{id}"
         for history, name in zip(self._histories[id], ("training_loss", "memory_percent"), strict=True):
             try:
-                points = self._metrics.series(subject, [name], axis="time", columns=200)[0].points
+                points = metrics.series(subject, [name], axis="time", columns=200)[0].points
             except NotFound:
                 continue
             history.begin_with(points.x, points.y)
