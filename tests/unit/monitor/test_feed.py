@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -124,6 +126,31 @@ def test_it_ends_within_seconds_whatever_does_not_answer(source: ScriptedSource)
         feed.close()
         feed.refresh()
         assert feed.next(seconds=0.0) is None or source.seen is not None
+
+
+_BLOCKED = """
+import asyncio, threading
+from contextlib import asynccontextmanager
+from stationmaster.control.monitoring.feed import BackgroundFeed
+
+class Blocked:
+    async def run(self):
+        await asyncio.to_thread(entered.set)
+        await asyncio.to_thread(threading.Event().wait)
+
+@asynccontextmanager
+async def open_monitor(publish):
+    yield Blocked()
+
+entered = threading.Event()
+feed = BackgroundFeed(open_monitor)
+entered.wait()
+feed.close()
+"""
+
+
+def test_a_call_that_never_returns_does_not_keep_the_program_from_ending() -> None:
+    subprocess.run([sys.executable, "-c", _BLOCKED], timeout=60.0, check=True)
 
 
 def test_nothing_is_left_running() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
+from stationmaster.control.monitoring.daemon_threads import DaemonThreads
 from stationmaster.control.monitoring.look import MonitorLook
 from stationmaster.control.monitoring.monitor import Monitor
 
@@ -92,6 +93,7 @@ class BackgroundFeed:
             if self._is_closed:
                 return
             self._loop, self._running = asyncio.get_running_loop(), asyncio.current_task()
+        self._loop.set_default_executor(DaemonThreads())
         async with self._open_monitor(self._take) as monitor:
             with self._news:
                 self._monitor = monitor
