@@ -149,10 +149,14 @@ def _attempt_failed(payload: _Payload) -> str:
 
 
 def _rental_requested(payload: _Payload) -> str:
+    if payload.is_true("adopted"):
+        return f"Going to the machine of the training (label {payload.text('label')})."
     return _with_note("Requesting a machine", "label", payload.text("label"))
 
 
 def _rental_held(payload: _Payload) -> str:
+    if payload.is_true("adopted"):
+        return f"Has its place on the machine of the training ({payload.text('provider_id')})."
     gpu, region, price = payload.text("gpu"), payload.text("region"), payload.number("price_per_hour_usd")
     parts = ["Rented", _with_article(gpu) if gpu else "a machine"]
     parts += [f"in {region}"] if region else []
@@ -447,7 +451,7 @@ def _attached(payload: _Payload) -> str:
 def _adopted_ended(payload: _Payload) -> str:
     if payload.text("reason") == Reason.FINISHED.value:
         return "The training's process is gone; its newest model is whole, so it counts as finished."
-    return _with_detail("The training's process is gone and it counts as failed", payload.text("explanation"))
+    return _with_detail("The training counts as failed", payload.text("explanation"))
 
 
 SENTENCES: Mapping[str, _Sentence] = {

@@ -47,6 +47,29 @@ def test_the_machine_is_destroyed_when_its_training_is_over_and_the_model_is_her
     assert [rental["instance"] for rental in shown["rentals"]] == [instance]
 
 
+def test_what_is_not_there_not_running_or_another_job_s_is_refused(service: Service) -> None:
+    with closing(service.customer()) as customer:
+        installations = (service.store.installation_id, "otherone")
+        ours, theirs = (customer.rent_running(label=f"sm-{name}-job-1")["id"] for name in installations)
+        bare = customer.rent_running(label="")["id"]
+        stopped = customer.rent_running(label="")["id"]
+        customer.put(stopped, state="stopped")
+        customer.wait_for(stopped, "exited")
+        for instance, said in (
+            (999999, "there is no instance 999999"),
+            (ours, "belongs to job job already"),
+            (theirs, "belongs to another installation"),
+            (stopped, "is stopped"),
+            (bare, "no log on"),
+        ):
+            refused = service.run("adopt", str(instance), *PLACES, "--release", "--yes")
+            assert refused.returncode != 0
+            assert said in refused.stderr
+        for instance in (ours, theirs, stopped, bare):
+            customer.destroy(instance)
+    assert service.answer("jobs", "--json") == []
+
+
 def test_without_release_the_machine_and_its_label_stay(service: Service) -> None:
     instance = rented(service, waits_seconds=6.0)
     words = ("adopt", str(instance["id"]), *PLACES, "--id", "left", "--yes")
@@ -55,6 +78,7 @@ def test_without_release_the_machine_and_its_label_stay(service: Service) -> Non
     assert "goes on billing" in adopted.stdout
     service.until(lambda: service.job("left").state is State.ENDED, "its end")
     assert service.job("left").outcome is Outcome.COMPLETED
+    assert service.answer("show", "left", "--json")["cost_usd"] > 0
     with closing(service.customer()) as customer:
         seen = customer.read(instance["id"])
         assert seen is not None

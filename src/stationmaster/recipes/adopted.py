@@ -30,7 +30,7 @@ def adopted_recipe() -> Recipe:
                 "name": name,
                 "version": int(version),
                 "title": "A training that was started by hand",
-                "description": "Watches a training that somebody else started; runs nothing.",
+                "description": "Watches a training that was started by hand; runs nothing.",
                 "framework": "auto",
                 "needs": {"gpus": 0, "vram_gib": 0, "disk_gib": 0.1},
                 "steps": [

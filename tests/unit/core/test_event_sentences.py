@@ -26,6 +26,7 @@ CHOSEN_ELSEWHERE = (
     {"data_pulled", "data_already_there"},  # how the dataset came to the machine
     {f"{request.value}_ended" for request in Request},
     {FLAGGED, CLEARED, TERMINATE},
+    {"rental_gone", "machine_left"},  # whose the machine was
 )
 """The kinds of each call whose kind is no literal."""
 

@@ -6,6 +6,7 @@ trackside is put into a temporary folder for the look and removed again.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from stationmaster.remote.base import Remote, check
 from stationmaster.remote.host import Host
 
 _LOGIN_SECONDS = 30.0
+_LONGEST_TEXT = 400
+_LONGEST_PATH = 4096
 _MAKE = (
     "import json, sys, tempfile; assert sys.version_info >= (3, 8), 'Python 3.8 or newer is needed'; "
     "print(json.dumps(tempfile.mkdtemp(prefix='stationmaster-look-')))"
@@ -86,25 +89,45 @@ def _found(answer: Mapping[str, Any], *, now: float) -> FoundTraining:
     try:
         started_at, process = answer["started_at"], answer["process"]
         return FoundTraining(
-            user=str(answer["user"]),
+            user=_text(answer["user"]),
             process=None if process is None else _process(process),
             how=str(answer["how"]),
-            problem=str(answer["problem"]),
-            command=str(answer["command"])[:200],
-            started_at=None if started_at is None else float(started_at),
+            problem=_text(answer["problem"]),
+            command=_text(answer["command"]),
+            started_at=None if started_at is None else _finite(started_at),
             can_be_stopped=bool(answer["can_be_stopped"]),
             writes_log=bool(answer["writes_log"]),
-            log=str(answer["log"]),
-            logs=tuple(str(each["path"]) for each in answer["logs"][:5]),
+            log=_path(answer["log"]),
+            logs=tuple(_path(each["path"]) for each in answer["logs"][:5]),
             logs_found=int(answer["logs_found"]),
-            output=None if answer["output"] is None else str(answer["output"]),
+            output=None if answer["output"] is None else _path(answer["output"]),
             output_is_there=bool(answer["output_is_there"]),
             checkpoints=int(answer["checkpoints"]),
             checkpoint_bytes=int(answer["checkpoint_bytes"]),
-            seconds_ahead=float(answer["wall"]) - now,
+            seconds_ahead=_finite(answer["wall"]) - now,
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise CommandFailed(f"the machine's answer cannot be read: {type(problem).__name__}: {problem}") from problem
+
+
+def _text(value: Any) -> str:
+    """A text of the machine as one line that a terminal and a database take."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(value)[:_LONGEST_TEXT])
+
+
+def _path(value: Any) -> str:
+    """A path of the machine; the plan needs it unchanged, so one that cannot be shown is refused."""
+    path = str(value)
+    if not path.startswith("/") or len(path) > _LONGEST_PATH or not path.isprintable():
+        raise ValueError("not a path that can be shown")
+    return path
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("not a time")
+    return number
 
 
 def _process(record: Mapping[str, Any]) -> dict[str, Any]:

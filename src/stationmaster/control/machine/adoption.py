@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import World
@@ -34,7 +35,7 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
         absent_listings=0,
     )
     surplus = [surplus_rental(held, machine, now=now) for machine in others]
-    events = [_held_event(held, newest)]
+    events = [_held_event(job, held, newest)]
     events += [NewEvent(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus]
     return Write(
         job=_with_deadline(job, held, newest, now=now),
@@ -47,15 +48,17 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
     )
 
 
-def _held_event(rental: Rental, machine: Machine) -> NewEvent:
+def _held_event(job: Job, rental: Rental, machine: Machine) -> NewEvent:
     offer = rental.offer
-    payload = {
+    payload: dict[str, Any] = {
         "label": rental.label,
         "provider_id": rental.provider_id,
         "gpu": None if offer is None else offer.gpus_text,
         "region": None if offer is None else offer.region,
         "price_per_hour_usd": _rate(rental, machine) / 1_000_000,
     }
+    if job.spec.adopted is not None:
+        payload["adopted"] = True
     return NewEvent(kind="rental_held", payload=payload)
 
 

@@ -26,7 +26,11 @@ async def reconcile_charges(world: World, *, at_once: bool = False) -> int:
     now = await world.now()
     lines = await world.ask_store(world.store.costs.awaiting_charges, ended_before=now)
     by_provider: dict[str, list[tuple[Rental, CostLine]]] = defaultdict(list)
+    jobs = await world.ask_store(world.store.jobs.several, {line.job_id for line in lines})
     for line in lines:
+        job = jobs.get(line.job_id)
+        if job is not None and job.spec.adopted is not None:
+            continue  # the provider's figures include the time before the adoption, which is not the job's
         rental = await world.ask_store(world.store.rentals.by_label, line.rental_label)
         if rental is not None and rental.provider_id is not None:
             by_provider[rental.provider].append((rental, line))

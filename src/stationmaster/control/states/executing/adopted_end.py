@@ -21,7 +21,8 @@ def adopted_end(job: Job, status: Status) -> tuple[Reason, str | None]:
     training = next((step for step in status.steps if step.training), None)
     if status.finished is None or status.finished.result != "done":
         error = None if training is None else training.error
-        why = f"its log ends with: {quoted(error)}" if error else "no whole model was found"
+        missing = f"no whole model was found below {job.spec.adopted.output}"
+        why = f"its log ends with: {quoted(error)}" if error else missing
         return Reason.STEP_FAILED, f"{gone}; {why}"
     done, total = job.progress.step, job.progress.total_steps
     if done is not None and total and done < total * _DONE_SHARE:

@@ -170,7 +170,8 @@ def _intent(view: NoRental) -> Write:
         state=RentalState.REQUESTED,
         requested_at=view.visit.now,
     )
-    return Write(job=job, rentals=(rental,), events=(NewEvent(kind="rental_requested", payload={"label": label}),))
+    payload = {"label": label, "adopted": True} if job.spec.adopted is not None else {"label": label}
+    return Write(job=job, rentals=(rental,), events=(NewEvent(kind="rental_requested", payload=payload),))
 
 
 def _ask_or_adopt(view: Listed, policy: Policy) -> Step[Action]:

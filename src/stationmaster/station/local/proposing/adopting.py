@@ -299,7 +299,8 @@ def _notes(spec: JobSpec, found: FoundTraining, target: _Target) -> Iterator[str
     assert training is not None
     yield f"reads {found.logs[0]}" + (f", the newest of {found.logs_found} logs" if found.logs_found > 1 else "")
     if found.output_is_there:
-        yield f"fetches checkpoints from {found.output} ({found.checkpoints} model files there now)"
+        files = "1 model file" if found.checkpoints == 1 else f"{found.checkpoints} model files"
+        yield f"fetches checkpoints from {found.output} ({files} there now)"
     else:
         yield f"warning: there is no folder {found.output} yet; no checkpoint is fetched until there is"
     if training.process is not None and not found.writes_log:

@@ -12,7 +12,7 @@ from stationmaster.datasets.rules import rules_of
 from stationmaster.datasets.validate import check
 from stationmaster.errors import NotFound, UserError
 from stationmaster.estimate import most_per_hour
-from stationmaster.model import JobSpec, Quote
+from stationmaster.model import ADOPTED_RECIPE, JobSpec, Quote
 from stationmaster.money import MicroDollars
 from stationmaster.providers.base import HasClusters, Provider
 from stationmaster.recipes.parameters import ParameterValue, resolve
@@ -55,6 +55,8 @@ def check_request(
 ) -> Checked:
     """Check the request and return its terms. Raises UserError with what to change."""
     stored = find(request.recipe, folders=settings.recipes)
+    if stored.recipe.reference == ADOPTED_RECIPE:
+        raise UserError(f"{ADOPTED_RECIPE} trains nothing", hint="to watch a training, run `stationmaster adopt`")
     stored = replace(stored, recipe=with_wish(stored.recipe, request.machine))
     parameters = resolve(stored.recipe, request.parameters)
     checked_name(request.name or request.dataset.name or stored.recipe.name)  # before a long download
