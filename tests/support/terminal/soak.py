@@ -1,0 +1,237 @@
+"""Days of the terminal app in minutes: the real app, feed, history and charts, in a time that passes faster.
+
+Machines come and go, stop to answer and come back; a person opens and closes screens, sorts, searches and resizes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from textual.pilot import Pilot
+
+from stationmaster.config import load_settings
+from stationmaster.control.monitoring.feed import BackgroundFeed
+from stationmaster.control.monitoring.groups import Groups
+from stationmaster.control.monitoring.mock import MockMachines
+from stationmaster.control.monitoring.sources import LogPiece, LogPosition, Sighting, Sightings
+from stationmaster.control.monitoring.timing import Timing, accelerated
+from stationmaster.errors import ProviderError, Unreachable
+from stationmaster.station.local.monitoring import LocalMonitoring
+from stationmaster.station.local.monitoring_sources import Sources
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.monitoring import Watched
+from stationmaster.tui import app as app_module
+from stationmaster.tui.app import FleetApp
+from stationmaster.tui.screens.fleet import FleetScreen
+from stationmaster.tui.sources import machines as machines_module
+from stationmaster.tui.sources.machines import MachinesSource
+
+_SIZES = ((80, 24), (300, 100), (120, 40), (200, 60))
+_ACTIONS = (
+    *("down", "down", "enter", "tab", "tab", "down", "up", "escape"),
+    *("s", "S", "slash", "3", "0", "0", "enter", "escape", "escape"),
+    *("question_mark", "escape", "g", "g", "g", "c", "t", "t", "r", "p", "p"),
+    *("end", "enter", "slash", "L", "enter", "escape", "escape", "home", "x", "pagedown"),
+)
+_LIFE_HOURS = 5.0  # of one rented machine
+_OUTAGE_EVERY_SECONDS, _OUTAGE_SECONDS = 3000.0, 120.0
+_SILENT_SHARE = 0.003
+_MIB = 1 << 20
+_SETTLE_TRIES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """What the process holds at one hour, with the fleet screen in front."""
+
+    hour: float
+    looks: int
+    resident_mib: float
+    traced_mib: float | None  # None without tracemalloc
+    tasks: int
+    threads: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Soaked:
+    vitals: tuple[Vitals, ...]
+    left_threads: tuple[str, ...]  # that were not there before
+    left_files: int
+    left_tasks: int
+
+    def grown_mib(self, *, since_hour: float) -> float:
+        """Resident memory gained since the first sample at or after this hour."""
+        began = next(each for each in self.vitals if each.hour >= since_hour)
+        return self.vitals[-1].resident_mib - began.resident_mib
+
+    def traced_mib(self, *, since_hour: float) -> float | None:
+        began = next(each for each in self.vitals if each.hour >= since_hour)
+        last = self.vitals[-1].traced_mib
+        return None if last is None or began.traced_mib is None else last - began.traced_mib
+
+
+async def soak(
+    folder: Path,
+    *,
+    machines: int,
+    hours: float,
+    every_seconds: float,
+    factor: float,
+    sample_hours: float = 2.5,
+    least_looks: int = 0,
+) -> Soaked:
+    """Run the app for so many hours of a time that passes `factor` times as fast; `every_seconds` are of that time.
+
+    On a computer that is too busy for that, hours pass with fewer looks: it goes on until there were `least_looks`.
+    """
+    threads, files, tasks = set(threading.enumerate()), _files(), len(asyncio.all_tasks())
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "STATIONMASTER_HOME": str(folder / "home")}
+    with _pace(factor), closing(LocalStation(load_settings(environ, folder=folder), environ)) as station:
+        timing = accelerated(factor)
+        feed = _SoakMonitoring(station, timing).begin(ComingAndGoing(machines, timing), every_seconds=every_seconds)
+        source = MachinesSource(
+            feed, title="Soak", interval=every_seconds / factor, open_metrics=lambda: station.metrics
+        )
+        app = _CountingApp(source, now=timing.clock)
+        async with app.run_test(size=_SIZES[0]) as pilot:
+            vitals = await _use(pilot, app, timing, hours=hours, sample_hours=sample_hours, least_looks=least_looks)
+        assert app.failure is None, app.failure
+    gc.collect()
+    left = tuple(each.name for each in threading.enumerate() if each not in threads)
+    return Soaked(
+        vitals=tuple(vitals),
+        left_threads=left,
+        left_files=_files() - files,
+        left_tasks=len(asyncio.all_tasks()) - tasks,
+    )
+
+
+class ComingAndGoing:
+    """A listing and its logs: each place is taken by another machine every few hours, at its own time."""
+
+    def __init__(self, machines: int, timing: Timing) -> None:
+        self._count = machines
+        self._timing = timing
+        self._began = timing.clock()
+        self._dice = Random(machines)
+        self._cohorts: dict[int, MockMachines] = {}
+
+    async def machines(self) -> Sightings:
+        passed = self._timing.clock() - self._began
+        if passed % _OUTAGE_EVERY_SECONDS > _OUTAGE_EVERY_SECONDS - _OUTAGE_SECONDS:
+            raise ProviderError("the service is down for a while")
+        wanted = {_name(self._cohort(place, passed), place) for place in range(self._count)}
+        cohorts = {self._cohort(place, passed) for place in range(self._count)}
+        self._cohorts = {number: self._cohorts.get(number) or self._made(number) for number in sorted(cohorts)}
+        listed = [each for cohort in self._cohorts.values() for each in (await cohort.machines()).machines]
+        return Sightings(machines=tuple(each for each in listed if each.id in wanted))
+
+    async def read(self, machine: Sighting, since: LogPosition | None) -> LogPiece:
+        cohort = self._cohorts.get(int(machine.id[:-4]))
+        if cohort is None or self._dice.random() < _SILENT_SHARE:
+            raise Unreachable("the machine does not answer; its state is unknown")
+        return await cohort.read(machine, since)
+
+    async def forget(self, machine_id: str) -> None:
+        """Nothing is open."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _cohort(self, place: int, passed: float) -> int:
+        return 3000 + int(passed / 3600 / _LIFE_HOURS + place / self._count)
+
+    def _made(self, number: int) -> MockMachines:
+        names = tuple(_name(number, place) for place in range(self._count))
+        return MockMachines(ids=names, clock=self._timing.clock, seed=number)
+
+
+class _SoakMonitoring(LocalMonitoring):
+    def __init__(self, station: LocalStation, timing: Timing) -> None:
+        super().__init__(station.installation, timing=timing)
+
+    def begin(self, machines: ComingAndGoing, *, every_seconds: float) -> BackgroundFeed:
+        """As for rented machines, with the values of all looks stored."""
+        groups = Groups({"trainings": ("mock-training",), "idle": ("mock-idle",)})
+        sources = Sources(listing=machines, logs=machines, list_every_seconds=every_seconds, ids=())
+        return BackgroundFeed(partial(self._monitor, Watched(), groups, sources, every_seconds), groups=groups.names)
+
+
+class _CountingApp(FleetApp):
+    looks = 0
+
+    def on_fleet_app_looked(self, event: FleetApp.Looked) -> None:
+        self.looks += 1
+        super().on_fleet_app_looked(event)
+
+
+async def _use(
+    pilot: Pilot[None], app: _CountingApp, timing: Timing, *, hours: float, sample_hours: float, least_looks: int
+) -> list[Vitals]:
+    """Act like a person until the hours have passed."""
+    vitals: list[Vitals] = []
+    turn = 0
+    while (hour := timing.monotonic() / 3600) < hours or app.looks < least_looks:
+        if hour >= sample_hours * len(vitals):
+            await _back_to_fleet(pilot, app)
+            vitals.append(_vitals(hour, app))
+        await pilot.press(_ACTIONS[turn % len(_ACTIONS)])
+        if turn % 25 == 0:
+            await pilot.resize_terminal(*_SIZES[turn // 25 % len(_SIZES)])
+        await asyncio.sleep(0.02)
+        turn += 1
+    await _back_to_fleet(pilot, app)
+    return [*vitals, _vitals(hour, app)]
+
+
+async def _back_to_fleet(pilot: Pilot[None], app: FleetApp) -> None:
+    while not isinstance(app.screen, FleetScreen):
+        await pilot.press("escape")
+    for _ in range(_SETTLE_TRIES):  # threads of a detail or an action end by themselves, soon
+        if not any(each.name in ("detail", "action") for each in threading.enumerate()):
+            return
+        await asyncio.sleep(0.05)
+
+
+def _vitals(hour: float, app: _CountingApp) -> Vitals:
+    gc.collect()
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return Vitals(
+        hour=hour,
+        looks=app.looks,
+        resident_mib=resident / _MIB,
+        traced_mib=tracemalloc.get_traced_memory()[0] / _MIB if tracemalloc.is_tracing() else None,
+        tasks=len(asyncio.all_tasks()),
+        threads=threading.active_count(),
+        files=_files(),
+    )
+
+
+def _files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def _name(cohort: int, place: int) -> str:
+    return f"{cohort}{place:04d}"
+
+
+@contextmanager
+def _pace(factor: float) -> Iterator[None]:
+    """Toasts and looks follow each other as fast as the rest."""
+    before = app_module._TOAST_SECONDS, machines_module._LEAST_SECONDS
+    app_module._TOAST_SECONDS, machines_module._LEAST_SECONDS = before[0] / factor, before[1] / factor
+    try:
+        yield
+    finally:
+        app_module._TOAST_SECONDS, machines_module._LEAST_SECONDS = before
