@@ -34,7 +34,7 @@ def look(job: Bench, folder: Path, **changes: Any) -> Any:
         ("", "does not contain a process id"),
         ("9" * 30, "does not contain a process id"),
         ("999999999", "no process has the id"),
-        (str(OURSELVES), "belongs to this login itself"),
+        pytest.param(str(OURSELVES), "belongs to this login itself", id="ourselves"),
         ("2", "kernel|no process|first process|belongs"),
     ],
 )
