@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from stationmaster.cli.context import printable
 from stationmaster.station.monitoring import MonitorFeed, MonitorLook, NoticeKind
 
 _log = logging.getLogger("stationmaster.monitor")
@@ -31,7 +32,7 @@ def log_to_file(path: Path | None, level: str | None) -> None:
 
 
 class LoggedFeed:
-    """A feed whose warnings and notices are logged when a reader gets them."""
+    """A feed whose warnings and notices are logged when a reader gets them, one line each, whatever a machine sent."""
 
     def __init__(self, feed: MonitorFeed) -> None:
         self._feed = feed
@@ -44,9 +45,9 @@ class LoggedFeed:
         look = self._feed.next(seconds=seconds)
         if look is not None:
             for warning in look.warnings:
-                _log.warning(warning)
+                _log.warning(printable(warning))
             for notice in look.notices:
-                _log.log(_LEVELS.get(notice.kind, logging.INFO), notice.sentence)
+                _log.log(_LEVELS.get(notice.kind, logging.INFO), printable(notice.sentence))
         return look
 
     def refresh(self) -> None:

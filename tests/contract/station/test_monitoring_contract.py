@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,17 @@ OpenWorld = Callable[..., LocalWorld]
 
 
 def looks(station: Station, watched: Watched, count: int = 1) -> list[MonitorLook]:
-    """Complete looks, one after another."""
+    """Complete looks, one after another, with the warnings of those before them."""
     found: list[MonitorLook] = []
+    warnings: tuple[str, ...] = ()
     with closing(station.monitoring.feed(watched, every_seconds=0.01)) as feed:
         while len(found) < count:
             look = feed.next(seconds=30.0)
             assert look is not None
+            warnings += look.warnings
             if look.complete:
-                found.append(look)
+                found.append(replace(look, warnings=warnings))
+                warnings = ()
                 feed.refresh()
     return found
 

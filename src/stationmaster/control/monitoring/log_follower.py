@@ -106,7 +106,10 @@ class LogFollower:
         anew = max((number for number, piece in enumerate(pieces) if not piece.continues), default=None)
         wanted = pieces[anew or 0 :]
         self._taken = wanted[-1].position
-        return LogPiece(data=b"".join(piece.data for piece in wanted), position=self._taken, continues=anew is None)
+        data = b"".join(piece.data for piece in wanted)
+        return LogPiece(
+            data=data[-_MOST_BYTES:], position=self._taken, continues=anew is None and len(data) <= _MOST_BYTES
+        )
 
     async def close(self) -> None:
         self._task.cancel()

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from stationmaster.control.messages.messaging import Messaging, open_messaging
 from stationmaster.control.monitoring.notices import Notice, NoticeKind
@@ -35,6 +35,7 @@ class NoticeMessages:
         self._waiting: asyncio.Queue[Notice] = asyncio.Queue(maxsize=_MOST_WAITING)
         self._owner = f"monitor-{socket.gethostname()}-{os.getpid()}"
         self._problem: str | None = None
+        self._unstored: list[Notice] = []
 
     @classmethod
     @asynccontextmanager
@@ -47,26 +48,27 @@ class NoticeMessages:
         finally:
             sending.cancel()
             await asyncio.wait({sending})
-            messages._queue(messages._taken())
-            await messaging.close()
+            try:
+                messages._queue([*messages._unstored, *messages._taken()])  # one that is stored already is not repeated
+            finally:
+                await messaging.close()
 
     def put(self, notices: Iterable[Notice]) -> None:
         for notice in notices:
-            if self._waiting.full():
+            if self._waiting.full() or len(self._unstored) >= _MOST_WAITING:
                 self._warn(f"too many notices at once; not sent: {notice.sentence}")
             else:
                 self._waiting.put_nowait(notice)
 
     async def _keep_sending(self) -> None:
         while True:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(_RETRY_SECONDS):
-                    notices = [await self._waiting.get()]
-                notices += self._taken()
-            except TimeoutError:
-                notices = []
+                    self._unstored.append(await self._waiting.get())
+            self._unstored += self._taken()
             try:
-                await asyncio.to_thread(self._queue, notices)
+                await asyncio.to_thread(self._queue, list(self._unstored))
+                self._unstored.clear()
                 await self._messaging.notifier.send_due(self._owner)
                 self._problem = None
             except StationmasterError as problem:
