@@ -78,7 +78,10 @@ def test_without_release_the_machine_and_its_label_stay(service: Service) -> Non
     assert "goes on billing" in adopted.stdout
     service.until(lambda: service.job("left").state is State.ENDED, "its end")
     assert service.job("left").outcome is Outcome.COMPLETED
-    assert service.answer("show", "left", "--json")["cost_usd"] > 0
+    shown = service.answer("show", "left", "--json")
+    rate = shown["costs"][0]["rate_per_hour_micros"]
+    assert rate == round(instance["dph_total"] * 1_000_000)
+    assert 0 < shown["cost_usd"] < instance["dph_total"]
     with closing(service.customer()) as customer:
         seen = customer.read(instance["id"])
         assert seen is not None

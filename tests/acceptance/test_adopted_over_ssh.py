@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import signal
@@ -160,3 +161,19 @@ def test_a_dry_run_looks_and_makes_no_job(environ: dict[str, str], training: Han
     assert (seen["adopted"]["pid"], seen["recipe"]) == (training.pid, "adopted@1")
     assert stationmaster("adopt", "box", *training.words, environ=environ).returncode != 0, "nobody was asked"
     assert answer_of("jobs", "--all", "--json", environ=environ) == []
+
+
+def test_a_host_is_named_as_for_ssh_itself(sshd: Sshd, training: HandStarted, tmp_path: Path) -> None:
+    """By an alias of the SSH configuration, or by user, address and port; its host key must be known."""
+    environ = environ_with_hosts(tmp_path, trusted=(sshd,))
+    config = Path(environ["STATIONMASTER_SSH__CONFIG_PATH"])
+    alias = f"Host gpu\n  HostName 127.0.0.1\n  Port {sshd.port}\n  User {getpass.getuser()}\n"
+    config.write_text(f"{alias}Host *\n  IdentityFile {sshd.client_key}\n" + config.read_text())
+    for host in ("gpu", f"{getpass.getuser()}@127.0.0.1:{sshd.port}"):
+        seen = answer_of("adopt", host, *training.words, "--dry-run", "--json", environ=environ)
+        assert seen["adopted"]["pid"] == training.pid
+    (tmp_path / "person_known_hosts").write_text("")
+    refused = stationmaster("adopt", "gpu", *training.words, "--dry-run", environ=environ)
+    assert refused.returncode != 0
+    assert "host key that you have not confirmed" in refused.stderr
+    assert "stationmaster keys trust gpu" in refused.stderr

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +114,45 @@ def test_the_end_of_a_process_that_is_not_known_is_never_seen(job: Bench, traini
     until(lambda: b"20/20" in log_bytes(job.status({})), "its last line")
     assert job.status()["finished"] is None
     assert job.call("stop", "--grace", "5")["finished"]["result"] == "stopped"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Runs a line as a person types it; everything in it is ended afterwards."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run(line: str) -> None:
+        started.append(subprocess.Popen(["/bin/sh", "-c", line], cwd=tmp_path, start_new_session=True))
+
+    yield run
+    for each in started:
+        os.killpg(each.pid, signal.SIGKILL)
+        each.wait()
+
+
+def found_by_log(job: Bench, folder: Path) -> Any:
+    asked = {"log": f"{folder}/*.log", "output": str(folder), "pid_file": None}
+    return until(lambda: (seen := job.call("look", stdin=json.dumps(asked).encode()))["logs"] and seen, "the log")
+
+
+def test_behind_a_tee_the_training_is_what_it_copies_from(
+    job: Bench, tmp_path: Path, shell: Callable[[str], None]
+) -> None:
+    program = "import os, time; open('who', 'w').write(str(os.getpid())); print(1, flush=True); time.sleep(600)"
+    shell(f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} 2>&1 | tee run.log > /dev/null")
+    until(lambda: (tmp_path / "run.log").exists() and (tmp_path / "run.log").read_text(), "its first line")
+    found = found_by_log(job, tmp_path)
+    assert (found["how"], found["process"]["pid"]) == ("log", int((tmp_path / "who").read_text()))
+
+
+def test_of_several_writers_none_is_guessed(job: Bench, tmp_path: Path, shell: Callable[[str], None]) -> None:
+    for _ in range(2):
+        shell("exec sleep 600 >> run.log")
+    until(lambda: "several processes write" in found_by_log(job, tmp_path)["problem"], "both writers")
+    assert found_by_log(job, tmp_path)["process"] is None
+
+
+def test_without_a_writer_the_training_has_no_process(job: Bench, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("left by one that is gone\n")
+    found = found_by_log(job, tmp_path)
+    assert (found["process"], found["how"], found["problem"]) == (None, "none", "")

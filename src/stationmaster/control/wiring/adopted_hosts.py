@@ -105,13 +105,8 @@ class _RentedPlace:
             raise ProviderBusy(f"instance {self.instance} is {machine.status.value.lower()} and cannot be reached")
         if self.host_keys is None:
             self.host_keys = await self._keys()
-        host = OwnHostSettings(
-            address=ssh[0].host,
-            name="instance",
-            gpu=machine.gpu,
-            gpus=machine.gpus,
-            price_per_hour=machine.price_per_hour,
-        )
+        host = OwnHostSettings(address=ssh[0].host, name="instance", gpu=machine.gpu, gpus=machine.gpus)
+        host = host.model_copy(update={"price_per_hour": machine.price_per_hour})  # the settings would read dollars
         keys = self.host_keys
         return Place(host=host, access=replace(ssh[0], job_root="", host_keys=keys, unverified=not keys))
 

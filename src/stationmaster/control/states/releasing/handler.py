@@ -139,7 +139,8 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
 
 def _gone_kind(job: Job) -> str:
     """The event of a machine that is no longer the job's; one that is somebody's own goes on."""
-    is_somebodys = job.spec.provider.startswith(ADOPTED_PREFIX) or is_let_go(job)
+    is_there = job.reason is not Reason.MACHINE_LOST
+    is_somebodys = is_there and (job.spec.provider.startswith(ADOPTED_PREFIX) or is_let_go(job))
     return "machine_left" if is_somebodys else "rental_gone"
 
 
