@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from stationmaster.cli.context import print_json, printable
+from stationmaster.cli.context import print_json
 from stationmaster.cli.render import dollars, instant
-from stationmaster.money import format_dollars
-from stationmaster.station.monitoring import (
-    InstanceHealth,
-    InstanceMetrics,
-    InstancesSummary,
-    MonitorFeed,
-    MonitorLook,
-    Snapshot,
-    health_reason,
-)
+from stationmaster.cli.terminal import PIPE_WIDTH
+from stationmaster.station.monitoring import InstanceMetrics, InstancesSummary, MonitorFeed, MonitorLook
+from stationmaster.tui.fleet import FleetView
+from stationmaster.tui.plain import SpokenRows, summary_sentence, table_lines
+from stationmaster.tui.sources.machine_rows import machine_row, shown_notice, summary_of
 
-_ICONS = {"running": "✅", "loading": "🔄", "exited": "❌", "created": "⏳"}
 _MADE_UP = "MOCK DATA: these machines are made up."
 _COMPLETE_SECONDS = 10.0  # the longest that a machine's log may take
-_COLUMNS = ("ID", "GPU", "Status", "Progress", "GPU%", "Mem%", "Loss", "Cost/hr", "Total", "ETA")
 
 
 class Output(Protocol):
@@ -63,32 +53,26 @@ class JsonOutput:
 
 class TableOutput:
     def show(self, look: MonitorLook) -> None:
-        console = Console()
-        if look.snapshot.made_up:
-            console.print(_MADE_UP, markup=False, highlight=False)
-        console.print(_table(look.snapshot))
-        console.print(_summary_line(look.snapshot.summary), markup=False, highlight=False)
+        width = shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+        _print([*([_MADE_UP] if look.snapshot.made_up else []), *table_lines(_view(look), width=width)])
 
 
 class PlainOutput:
-    """Sentences without signs that cannot be read out. After the first look only machines that changed are printed:
-    in status, health or whole percents."""
+    """Sentences without signs that cannot be read out; after the first look only of machines that changed."""
 
     def __init__(self) -> None:
-        self._printed: dict[str, tuple[object, ...]] = {}
+        self._spoken = SpokenRows()
+        self._is_marked = False
 
     def show(self, look: MonitorLook) -> None:
-        snapshot = look.snapshot
-        lines = [_MADE_UP] if snapshot.made_up and not self._printed else []
-        for instance in snapshot.instances:
-            state = _spoken_state(instance)
-            if self._printed.get(instance.id) != state:
-                lines.append(_sentence(instance))
-        lines += [f"Notice: {printable(notice.sentence)}" for notice in look.notices]
-        self._printed = {instance.id: _spoken_state(instance) for instance in snapshot.instances}
-        if lines or not snapshot.instances:
-            lines.append(f"Summary: {_summary_line(snapshot.summary)}")
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        view = _view(look)
+        lines = [_MADE_UP] if look.snapshot.made_up and not self._is_marked else []
+        self._is_marked = True
+        lines += self._spoken.changed(view.rows)
+        lines += [f"Notice: {notice.sentence}" for notice in view.notices]
+        if lines or not view.rows:
+            lines.append(f"Summary: {summary_sentence(view.summary)}")
+        _print(lines)
 
 
 def look_json(look: MonitorLook) -> dict[str, Any]:
@@ -171,83 +155,16 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
-def _table(snapshot: Snapshot) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in _COLUMNS:
-        table.add_column(column, no_wrap=True)
-    colours = {"healthy": "green", "warning": "yellow", "error": "red"}
-    for instance in snapshot.instances:
-        style = colours.get(instance.health_status().value, "")
-        table.add_row(*(Text(cell, style=style) for cell in _cells(instance)))
-    return table
-
-
-def _cells(instance: InstanceMetrics) -> tuple[str, ...]:
-    status = f"{_ICONS.get(instance.status, '•')} {instance.status}{' (old)' if instance.stale else ''}"
-    return (
-        instance.id,
-        instance.gpu_type,
-        status,
-        _progress(instance),
-        _percent(instance.gpu_percent),
-        _percent(instance.memory_percent),
-        "N/A" if instance.loss is None else f"{instance.loss:.3f}",
-        format_dollars(instance.cost_per_hour, 3),
-        format_dollars(instance.total_cost),
-        instance.eta(),
+def _view(look: MonitorLook) -> FleetView:
+    snapshot = look.snapshot
+    machines = {machine.id: machine for machine in snapshot.instances}
+    return FleetView(
+        at=snapshot.at,
+        rows=tuple(machine_row(machine, now=snapshot.at) for machine in snapshot.instances),
+        summary=summary_of(snapshot.summary),
+        notices=tuple(shown_notice(notice, machines) for notice in look.notices),
     )
 
 
-def _progress(instance: InstanceMetrics) -> str:
-    """The epoch and the percentage, as far as known."""
-    share = instance.progress_percentage()
-    epochs = f"{instance.epoch:g}/{instance.total_epochs} " if instance.epoch and instance.total_epochs else ""
-    return f"{epochs}{'' if share is None else f'{share:.0f}%'}".strip() or "N/A"
-
-
-def _summary_line(summary: InstancesSummary) -> str:
-    money = f"{format_dollars(summary.total_cost)} so far, {format_dollars(summary.cost_per_hour, 3)} per hour"
-    average = f"GPU {_percent(summary.average_gpu_percent)}, memory {_percent(summary.average_memory_percent)}"
-    return f"running {summary.running}/{summary.instances}, errors {summary.errors}; {money}; {average}"
-
-
-def _percent(value: float | None) -> str:
-    return "N/A" if value is None else f"{value:.1f}%"
-
-
-def _spoken_state(instance: InstanceMetrics) -> tuple[object, ...]:
-    """What makes it worth to read a machine out again."""
-    share = instance.progress_percentage()
-    return (
-        instance.status,
-        instance.health_status(),
-        instance.stale,
-        instance.problem,
-        instance.epoch and int(instance.epoch),
-        None if share is None else int(share),
-    )
-
-
-def _sentence(instance: InstanceMetrics) -> str:
-    health = instance.health_status()
-    is_bad = health in (InstanceHealth.WARNING, InstanceHealth.ERROR)
-    share = instance.progress_percentage()
-    epochs = (
-        f"epoch {instance.epoch:g} of {instance.total_epochs}, " if instance.epoch and instance.total_epochs else ""
-    )
-    words = [
-        f"{instance.id}: {printable(instance.label)}" if instance.label else f"{instance.id}:",
-        printable(instance.gpu_type),
-        instance.status,
-        f"{health.value} because {health_reason(instance)}" if is_bad else health.value,
-        f"{epochs}progress {'N/A' if share is None else f'{share:.0f}%'}",
-        f"GPU {_percent(instance.gpu_percent)}",
-        f"memory {_percent(instance.memory_percent)}",
-        f"loss {'N/A' if instance.loss is None else f'{instance.loss:.3f}'}",
-        f"{format_dollars(instance.cost_per_hour, 3)} per hour",
-        f"{format_dollars(instance.total_cost)} so far",
-        f"time left {instance.eta()}",
-    ]
-    words += ["old values"] if instance.stale else []
-    words += [f"no log: {printable(instance.problem)}"] if instance.problem else []
-    return ", ".join(words)
+def _print(lines: Iterable[str]) -> None:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))

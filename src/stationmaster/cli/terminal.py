@@ -6,6 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 
+PIPE_WIDTH = 140
+"""How wide a table is that no terminal shows."""
+
 
 def can_draw(environ: Mapping[str, str]) -> bool:
     """Keys come from standard input and the app draws on the terminal, so both must be one."""

@@ -14,12 +14,10 @@ from stationmaster.cli.browser import opened_or_reason
 from stationmaster.cli.context import JsonOption, Options, named, options_of, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES
-from stationmaster.cli.terminal import can_draw
+from stationmaster.cli.terminal import PIPE_WIDTH, can_draw
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; most commands need few
-
-_PIPE_WIDTH = 140
 
 
 def watch(
@@ -100,7 +98,7 @@ def _print_looks(
                 changed = spoken.changed(view.rows)
                 lines = [*changed, *([f"Summary: {summary_sentence(view.summary)}"] if changed else [])]
             else:
-                lines = list(table_lines(view, width=shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns))
+                lines = list(table_lines(view, width=shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
             sys.stdout.write("".join(f"{text}\n" for text in lines))
         sys.stdout.flush()
         if once:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from stationmaster.durations import format_duration
 from stationmaster.money import format_dollars
 from stationmaster.tui.columns import UNKNOWN, cell, fitted, layout, percent
-from stationmaster.tui.fleet import FleetRow, FleetSummary, FleetView
+from stationmaster.tui.fleet import FleetRow, FleetSummary, FleetView, Tone
 
 _LEAST_WIDTH = 80
+_NUMBER = re.compile(r"[0-9.]+")
+_TROUBLES = {Tone.WARNING: "warning", Tone.BAD: "error"}
 
 
 def table_lines(view: FleetView, *, width: int) -> Iterator[str]:
@@ -28,7 +31,9 @@ def table_lines(view: FleetView, *, width: int) -> Iterator[str]:
 def row_sentence(row: FleetRow) -> str:
     """Everything about one row in words, in the order of the table, without signs that cannot be read out."""
     name = f"{row.name}, " if row.name else ""
-    words = [f"{row.id}: {name}{row.status}{f', {row.tone.value}' if row.tone.value in ('warning', 'bad') else ''}"]
+    trouble = _TROUBLES.get(row.tone)
+    because = f" because {row.note}" if row.note else ""
+    words = [f"{row.id}: {name}{row.status}{'' if trouble is None else f', {trouble}{because}'}"]
     words += [row.gpu] if row.gpu else []
     words.append(f"progress {UNKNOWN if row.progress is None else f'{row.progress:.0f}%'}")
     words += [f"epoch {row.epoch:g} of {row.total_epochs}"] if row.epoch and row.total_epochs else []
@@ -39,7 +44,7 @@ def row_sentence(row: FleetRow) -> str:
     words.append(f"{format_dollars(row.total_cost)} so far")
     words += [] if row.is_over else [f"time left {format_duration(row.eta_seconds)}"]
     words += ["old values"] if row.is_old else []
-    words += [row.note] if row.note else []
+    words += [row.note] if row.note and trouble is None else []
     return ", ".join(words)
 
 
@@ -48,7 +53,7 @@ def spoken_state(row: FleetRow) -> tuple[object, ...]:
     return (
         row.status if not row.is_old else "old",
         row.tone,
-        row.note,
+        _NUMBER.sub("", row.note),
         None if row.epoch is None else int(row.epoch),
         None if row.progress is None else int(row.progress),
     )
