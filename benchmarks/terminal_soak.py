@@ -26,8 +26,8 @@ from tests.support.terminal.soak import Soaked, Vitals, soak
 HOURS = 50.0
 GROWTH_MB = 5.0
 _WARM_SHARE = 0.1  # of the hours, until every screen was used and every cache is full
-#: Machines, seconds between looks, how much faster time passes, and whether all allocations are traced.
-_RUNS = ((100, 30.0, 360.0, False), (5, 10.0, 700.0, True))
+#: Machines, seconds between looks, how much faster time passes, whether all allocations are traced and values stored.
+_RUNS = ((100, 60.0, 480.0, False, False), (5, 10.0, 500.0, True, True))
 
 
 def main() -> int:
@@ -45,9 +45,9 @@ def main() -> int:
 
 
 def _run(number: int, *, hours: float) -> int:
-    machines, every, factor, traces = _RUNS[number]
+    machines, every, factor, is_traced, is_stored = _RUNS[number]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    if traces:
+    if is_traced:
         tracemalloc.start()
     with tempfile.TemporaryDirectory() as folder:
         soaked = asyncio.run(
@@ -58,6 +58,7 @@ def _run(number: int, *, hours: float) -> int:
                 every_seconds=every,
                 factor=factor,
                 sample_hours=hours * _WARM_SHARE / 2,
+                is_stored=is_stored,
             )
         )
     print(json.dumps(dataclasses.asdict(soaked)))
@@ -79,6 +80,7 @@ def _report(told: dict[str, object], *, machines: int, hours: float) -> None:
     )
     if (traced := soaked.traced_mib(since_hour=warm)) is not None:
         report(f"{what}: traced memory gained since hour {warm:g}", traced * mb, "MB", at_most=GROWTH_MB)
+    report(f"{what}: widgets gained", ended.widgets - began.widgets, "widgets", at_most=10)
     report(f"{what}: tasks gained", ended.tasks - began.tasks, "tasks", at_most=0)
     report(f"{what}: threads gained", ended.threads - began.threads, "threads", at_most=0)
     report(f"{what}: open files gained", ended.files - began.files, "files", at_most=0)

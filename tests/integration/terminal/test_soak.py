@@ -18,6 +18,7 @@ async def test_hours_with_machines_that_come_and_go_leave_nothing_behind(tmp_pat
     )
     last, before = soaked.vitals[-1], soaked.vitals[:-1]
     assert last.looks >= 40
+    assert last.widgets <= max(each.widgets for each in before[:3]) + 30, soaked.vitals
     assert last.tasks <= max(each.tasks for each in before), soaked.vitals
     assert last.threads <= max(each.threads for each in before), soaked.vitals
     assert last.files <= max(each.files for each in before) + 1, soaked.vitals

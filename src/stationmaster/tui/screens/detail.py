@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from stationmaster.tui import keys
 from stationmaster.tui.lines import Line, line
@@ -18,6 +18,7 @@ from stationmaster.tui.messages import ActionWanted, SearchWanted
 from stationmaster.tui.palette import Palette
 from stationmaster.tui.sources.base import About, Action, Detail
 from stationmaster.tui.widgets.chart import Chart
+from stationmaster.tui.widgets.key_footer import KeyFooter
 from stationmaster.tui.widgets.line_view import LineView
 from stationmaster.tui.widgets.top_bar import TopBar
 
@@ -64,7 +65,7 @@ class DetailScreen(Screen[None]):
         yield LineView(id="tabs")
         yield LineView(id="body", follows=True)
         yield Input(placeholder="text in the log; Enter searches, Escape closes", compact=True)
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self.set_palette(self._palette)

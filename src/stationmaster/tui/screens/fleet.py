@@ -10,7 +10,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from stationmaster.tui import keys
 from stationmaster.tui.fleet import ALL, Arrangement, FleetView, arranged, next_of
@@ -19,6 +19,7 @@ from stationmaster.tui.palette import Palette
 from stationmaster.tui.sources.base import About, Action
 from stationmaster.tui.status_lines import summary_lines, view_line
 from stationmaster.tui.widgets.fleet_table import FleetTable
+from stationmaster.tui.widgets.key_footer import KeyFooter
 from stationmaster.tui.widgets.line_view import LineView
 from stationmaster.tui.widgets.top_bar import TopBar
 
@@ -59,7 +60,7 @@ class FleetScreen(Screen[None]):
         yield Input(
             placeholder="text in the id, name, GPU, status or note; Enter keeps it, Escape clears it", compact=True
         )
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self.set_palette(self._palette)
