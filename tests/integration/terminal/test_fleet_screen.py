@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+
 from textual.pilot import Pilot
+from textual.widgets._footer import FooterKey
 
 from stationmaster.errors import AccessRefused, ProviderError
 from stationmaster.tui.app import FleetApp
 from stationmaster.tui.fleet import Tone
+from stationmaster.tui.palette import DARK
+from stationmaster.tui.screens.fleet import FleetScreen
 from tests.support.terminal.driving import drive, lines_of, screen_text, table, until, until_text
 from tests.support.terminal.scripted_source import (
     ALL_GROUPS,
@@ -302,5 +307,37 @@ def test_it_can_be_resized_at_any_time() -> None:
         for size in ((80, 24), (300, 100), (30, 8)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
+
+    drive(app_of(source), scene)
+
+
+def test_a_look_before_the_screen_is_composed_or_after_it_is_gone_is_no_error() -> None:
+    """A busy computer composes late, and threads still look while the app ends."""
+    source = ScriptedSource()
+    early = view(row("30007012"))
+    screen = FleetScreen(source.about, DARK, now=lambda: AT)
+    screen.look(early)
+
+    async def scene(pilot: Pilot[None]) -> None:
+        await pilot.app.push_screen(screen)
+        await until_text(pilot, "30007012")
+        pilot.app.pop_screen()
+        await pilot.pause()
+        screen.look(early)
+
+    drive(app_of(source), scene)
+
+
+def test_keys_of_closed_screens_are_not_kept() -> None:
+    source = ScriptedSource()
+    source.show(view(row("30007012")))
+
+    async def scene(pilot: Pilot[None]) -> None:
+        await until_text(pilot, "30007012")
+        for _ in range(5):
+            await pilot.press("question_mark", "escape", "enter", "escape")
+        gc.collect()
+        kept = [each for each in gc.get_objects() if isinstance(each, FooterKey)]
+        assert len(kept) <= 3 * len(pilot.app.screen.query(FooterKey)), len(kept)
 
     drive(app_of(source), scene)

@@ -71,12 +71,12 @@ class DetailScreen(Screen[None]):
         self.set_palette(self._palette)
         self.query_one(TopBar).set_title(f"{self._about.title}: {self.shown_id}")
         self._arrange()
+        self._note_look()
+        self._show()
 
     def look(self, detail: Detail) -> None:
         self._detail = detail
-        top = self.query_one(TopBar)
-        top.set_title(detail.title)
-        top.note_look(detail.at)
+        self._note_look()
         self._show()
 
     def show_found(self, text: str, lines: Sequence[Line]) -> None:
@@ -157,9 +157,20 @@ class DetailScreen(Screen[None]):
             height = round(self.size.height * _CHART_SHARE)
             self.query_one("#curves").styles.height = max(_LEAST_CHART, min(_MOST_CHART, height))
 
+    @property
+    def _has_parts(self) -> bool:
+        """A look may come before the screen is composed, and while it is closed."""
+        return bool(self.query(TopBar))
+
+    def _note_look(self) -> None:
+        if self._detail is not None and self._has_parts:
+            top = self.query_one(TopBar)
+            top.set_title(self._detail.title)
+            top.note_look(self._detail.at)
+
     def _show(self) -> None:
         detail = self._detail
-        if detail is None or not self.is_mounted:
+        if detail is None or not self._has_parts:
             return
         facts = detail.facts[:_MOST_FACTS]
         view = self.query_one("#facts", LineView)

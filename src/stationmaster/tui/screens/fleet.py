@@ -64,12 +64,13 @@ class FleetScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_palette(self._palette)
+        self._note_look()
         self._show()
 
     def look(self, view: FleetView) -> None:
         """Show another look."""
         self._view = view
-        self.query_one(TopBar).note_look(view.at, problem=view.problem)
+        self._note_look()
         self._show()
 
     def set_palette(self, palette: Palette) -> None:
@@ -147,8 +148,17 @@ class FleetScreen(Screen[None]):
         self.query_one(FleetTable).set_sort(how.sort_by, is_reversed=how.is_reversed)
         self._show()
 
+    @property
+    def _has_parts(self) -> bool:
+        """A look may come before the screen is composed, and while the app ends."""
+        return bool(self.query(TopBar))
+
+    def _note_look(self) -> None:
+        if self._view is not None and self._has_parts:
+            self.query_one(TopBar).note_look(self._view.at, problem=self._view.problem)
+
     def _show(self) -> None:
-        if self._view is None or not self.is_mounted:
+        if self._view is None or not self._has_parts:
             return
         view, how, width = self._view, self._arrangement, self.size.width
         table = self.query_one(FleetTable)
