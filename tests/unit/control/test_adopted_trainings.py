@@ -12,6 +12,7 @@ from stationmaster.control.machine.letting_go import is_let_go, is_only_left
 from stationmaster.control.machine.release import Evidence
 from stationmaster.control.periodic.sweep_report import Act
 from stationmaster.control.periodic.sweep_rules import Subject, judge_machine
+from stationmaster.control.states import queued
 from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.releasing import handler as releasing
 from stationmaster.lifecycle import REASONS, may_try_again
@@ -101,6 +102,17 @@ def test_a_machine_that_is_let_go_gets_its_label_back_and_is_never_destroyed() -
     assert [each.state for each in after.write.rentals] == [RentalState.GONE]
     assert after.write.job.state is State.ENDED
     assert "machine_left" in [event.kind for event in after.write.events]
+
+
+@pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL])
+def test_a_stop_waits_until_the_training_can_be_stopped_and_a_cancel_does_not(desired: Desired) -> None:
+    asked = adopted(state=State.QUEUED, desired=desired)
+    write = queued.decide(visit(asked), POLICY).write
+    assert write is not None
+    assert write.job.state is (State.PROVISIONING if desired is Desired.STOP else State.ENDED)
+    ours = queued.decide(visit(job(desired=desired)), POLICY).write
+    assert ours is not None
+    assert ours.job.state is State.ENDED
 
 
 def test_a_cancel_that_keeps_leaves_a_training_alone_unless_its_machine_is_to_be_released() -> None:

@@ -38,6 +38,13 @@ def wants_out(job: Job) -> bool:
     return job.desired is not Desired.RUN
 
 
+def wants_out_early(job: Job) -> bool:
+    """The same in the states before the training; an adopted training runs already, so its stop waits until it can be
+    carried out.
+    """
+    return wants_out(job) and not (job.spec.adopted is not None and job.desired is Desired.STOP)
+
+
 def is_late(job: Job, *, now: float) -> bool:
     """Whether the hard limit of time or money is reached; it spans all attempts."""
     return job.deadline_at is not None and now >= job.deadline_at

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from stationmaster.control.billing.paying import with_claim
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import Handler, Step, give_up, go_on, wants_out
+from stationmaster.control.flow.step import Handler, Step, give_up, go_on, wants_out_early
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
@@ -20,7 +20,7 @@ async def observe(visit: Visit, _world: World) -> Visit:
 
 def decide(visit: Visit, policy: Policy) -> Step[NoReturn]:
     job = visit.job
-    if wants_out(job):
+    if wants_out_early(job):
         explanation = "cancelled before anything was rented"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=explanation))
     write = go_on(replace(job, attempt=1), Move.CLAIMED, now=visit.now)

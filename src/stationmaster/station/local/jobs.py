@@ -141,10 +141,15 @@ class LocalJobs:
             self._store.models.remove(model.slug)
 
 
+_BEFORE_TRAINING = (State.QUEUED, State.PROVISIONING, State.TRANSFERRING_DATA)
+
+
 def _what_follows(job: Job, desired: Desired) -> str:
     if job.spec.adopted is not None and not job.spec.adopted.release and desired is not Desired.STOP:
         first = "its best checkpoint is downloaded, then " if desired is Desired.CANCEL_KEEP else ""
         return f"{first}the job only stops watching; the training and its machine go on"
+    if job.spec.adopted is not None and desired is Desired.STOP and job.state in _BEFORE_TRAINING:
+        return "the training is stopped as soon as it is reached; then its best checkpoint is downloaded"
     if desired in (Desired.STOP, Desired.CANCEL_KEEP) and is_parked(job):
         return "the stopped machine is started once more to download its model"
     if desired is Desired.STOP and job.state in (State.FETCHING_RESULTS, State.FINALIZING):

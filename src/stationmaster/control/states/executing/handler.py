@@ -137,9 +137,12 @@ def _has_more(write: Write, status: Status) -> bool:
 
 def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
     """Stop the training. If that fails, leave it running and download its model anyway."""
+    is_over = stop_is_over(write.job, policy)
+    if write.job.spec.adopted is not None and not _training_began(status) and not status.finished and not is_over:
+        return Step(write=write, then=Start())  # it runs for long: it is stopped, or left, as soon as it is watched
     if is_only_left(write.job) and not _has_more(write, status):
         return Step(write=_left_alone(write, reason, view))
-    if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
+    if is_over or write.job.ending.stops >= _MOST_STOPS:
         return Step(write=_leave_running(write, reason, view))
     if status.finished:
         if _has_more(write, status):

@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 
 from stationmaster.control.flow.listings import labelled, shows_absence
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
+from stationmaster.control.flow.step import (
+    Handler,
+    Step,
+    failed_try,
+    give_up,
+    is_late,
+    recovered,
+    wait,
+    wants_out_early,
+)
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.adoption import Discard, adopted, discard, with_surplus
 from stationmaster.control.machine.login import LogIn, blame, log_in, with_login_problem
@@ -137,7 +146,7 @@ async def observe(visit: Visit, world: World) -> ProvisioningView:
 
 def decide(view: ProvisioningView, policy: Policy) -> Step[Action]:
     job, now = view.visit.job, view.visit.now
-    if wants_out(job):
+    if wants_out_early(job):
         return Step(write=_give_up(view, Reason.CANCELLED_BY_USER, "cancelled while looking for a machine"))
     if is_late(job, now=now):
         return Step(write=_give_up(view, Reason.HARD_LIMIT, "the limit was reached before a machine was ready"))

@@ -19,7 +19,7 @@ from stationmaster.control.flow.step import (
     is_late,
     recovered,
     wait,
-    wants_out,
+    wants_out_early,
 )
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
@@ -76,14 +76,14 @@ class Sent:
 
 
 async def observe(visit: Visit, world: World) -> TransferringView:
-    if visit.job.unreachable_since is None or wants_out(visit.job):
+    if visit.job.unreachable_since is None or wants_out_early(visit.job):
         return TransferringView(visit=visit)
     return TransferringView(visit=visit, sighting=await sight(visit, world))
 
 
 def decide(view: TransferringView, policy: Policy) -> Step[Send]:
     job, now = view.visit.job, view.visit.now
-    if wants_out(job):
+    if wants_out_early(job):
         return _give_up(view, Reason.CANCELLED_BY_USER, "cancelled before the training started")
     if view.sighting.fate in (Fate.GONE, Fate.STOPPED):
         explanation = f"the provider reports that the machine is {view.sighting.fate.value.lower()}"

@@ -14,7 +14,15 @@ from stationmaster.config import read_monitoring
 from stationmaster.control.machine.adoptable import FoundTraining, look_at_training
 from stationmaster.control.wiring.adopted_hosts import host_name, instance_name, own_host
 from stationmaster.durations import format_duration
-from stationmaster.errors import HostKeyRefused, IllegalMove, NotFound, ProviderError, RemoteError, UserError
+from stationmaster.errors import (
+    HostKeyRefused,
+    IllegalMove,
+    NotFound,
+    ProviderError,
+    RemoteError,
+    Unreachable,
+    UserError,
+)
 from stationmaster.model import (
     ADOPTED_RECIPE,
     NO_DATASET,
@@ -51,6 +59,8 @@ _FREE = Quote(
 )
 _LONGEST_PATH = 1000
 _CLOCK_SECONDS = 300.0
+_LOOKS = 4
+_PAUSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,21 +164,11 @@ def _require_adoptable(machine: Machine, request: AdoptRequest, provider: Provid
 
 
 async def _look(request: AdoptRequest, target: _Target, installation: Installation) -> FoundTraining:
-    settings = installation.settings
     try:
         provider: object = target.provider
         if isinstance(provider, CanLetUsIn):
             await provider.let_us_in(request.target)
-        place = await target.place.find_place()
-        if place is None:
-            raise NotFound(f"{request.target} no longer exists")
-        return await look_at_training(
-            place.access,
-            {"log": request.log, "output": request.output, "pid_file": request.pid_file},
-            connect=partial(connect, ssh=settings.ssh, way=settings.transfer.way),
-            trackside=build_pyz(settings.home / "trackside"),
-            now=time.time,
-        )
+        return await _look_patiently(request, target, installation)
     except HostKeyRefused as problem:
         raise UserError(
             f"{request.target} shows a host key that you have not confirmed; nothing was sent",
@@ -180,6 +180,28 @@ async def _look(request: AdoptRequest, target: _Target, installation: Installati
         raise UserError(f"{request.target} cannot be looked at: {problem}", hint=hint) from problem
     except ProviderError as problem:
         raise UserError(f"{request.target} cannot be looked at: {problem}", hint=problem.hint) from problem
+
+
+async def _look_patiently(request: AdoptRequest, target: _Target, installation: Installation) -> FoundTraining:
+    """Look at the training. A key that was just authorized on an instance may take some seconds to be accepted."""
+    settings, tries = installation.settings, _LOOKS if request.is_instance else 1
+    while True:
+        tries -= 1
+        place = await target.place.find_place()
+        if place is None:
+            raise NotFound(f"{request.target} no longer exists")
+        try:
+            return await look_at_training(
+                place.access,
+                {"log": request.log, "output": request.output, "pid_file": request.pid_file},
+                connect=partial(connect, ssh=settings.ssh, way=settings.transfer.way),
+                trackside=build_pyz(settings.home / "trackside"),
+                now=time.time,
+            )
+        except Unreachable:
+            if tries <= 0:
+                raise
+        await installation.pause(_PAUSE_SECONDS)
 
 
 def _address(target: str, installation: Installation) -> str:
