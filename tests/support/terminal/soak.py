@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
+from weakref import WeakSet
 
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -181,6 +182,7 @@ class _SoakMonitoring(LocalMonitoring):
 
 class _CountingApp(FleetApp):
     looks = 0
+    seen_widgets: WeakSet[Widget] = WeakSet()  # noqa: RUF012  # those of all screens that are still kept somewhere
 
     def on_fleet_app_looked(self, event: FleetApp.Looked) -> None:
         self.looks += 1
@@ -198,6 +200,7 @@ async def _use(
             await _back_to_fleet(pilot, app)
             vitals.append(_vitals(hour, app))
         await pilot.press(_ACTIONS[turn % len(_ACTIONS)])
+        app.seen_widgets.update(app.screen.query("*"))
         if turn % 25 == 0:
             await pilot.resize_terminal(*_SIZES[turn // 25 % len(_SIZES)])
         await asyncio.sleep(0.02)
@@ -223,7 +226,7 @@ def _vitals(hour: float, app: _CountingApp) -> Vitals:
         looks=app.looks,
         resident_mib=resident / _MIB,
         traced_mib=tracemalloc.get_traced_memory()[0] / _MIB if tracemalloc.is_tracing() else None,
-        widgets=sum(isinstance(each, Widget) for each in gc.get_objects()),
+        widgets=len(app.seen_widgets),
         tasks=len(asyncio.all_tasks()),
         threads=threading.active_count(),
         files=_files(),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual import events
+from textual._styles_cache import StylesCache
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -78,6 +79,10 @@ class FleetScreen(Screen[None]):
         for view in self.query(LineView):
             view.set_palette(palette)
         self.query_one(FleetTable).set_palette(palette)
+
+    def on_screen_resume(self) -> None:
+        """Another screen was closed. Textual would keep the drawings of its widgets until 1,024 others were drawn."""
+        StylesCache.get_inner_outer.cache_clear()
 
     def on_resize(self, event: events.Resize) -> None:
         self._show()
