@@ -59,6 +59,7 @@ READS: tuple[str, ...] = (
 """Compared with what is printed beside the store, as text and as JSON."""
 
 REFUSALS: tuple[str, ...] = (
+    "adopt ann@127.0.0.1:1 --log /tmp/*.log --output /tmp/out --yes",
     "cancel done --yes",
     "credits refund done 0.5 --reason mistake",
     "models publish cats",
