@@ -129,9 +129,19 @@ _STATES = {
 }
 
 
+_ADOPTED_STATES = {
+    State.PROVISIONING.value: "finding a place on the machine of the training",
+    State.TRANSFERRING_DATA.value: "sending what watches the training",
+    State.EXECUTING.value: "watching the training",
+    State.RELEASING.value: "leaving the machine, or releasing it as agreed",
+}
+
+
 def _state(payload: _Payload) -> str:
     state, attempt = payload.text("to"), payload.number("attempt")
     words = _STATES.get(state, "")
+    if payload.is_true("adopted") and state in _ADOPTED_STATES:
+        return f"Now {state}: {_ADOPTED_STATES[state]}."
     if state == State.PROVISIONING and attempt is not None:
         words = f"{words} for attempt {attempt:.0f}"
     return _with_detail(f"Now {state or 'in an unknown state'}", words)

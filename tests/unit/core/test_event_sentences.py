@@ -96,6 +96,11 @@ def test_the_events_of_old_homes_have_sentences() -> None:
         ),
         ("state", {"from": "X", "to": "A_NEW_STATE"}, "Now A_NEW_STATE."),
         (
+            "state",
+            {"from": "TRANSFERRING_DATA", "to": "EXECUTING", "attempt": 1, "adopted": True},
+            "Now EXECUTING: watching the training.",
+        ),
+        (
             "outcome",
             {"outcome": "FAILED", "reason": "STEP_FAILED", "explanation": "train: exit code 1"},
             "The job ended as FAILED (step failed): train: exit code 1.",

@@ -105,9 +105,8 @@ def cut_off(job: Job, *, now: float, policy: Policy, problem: str) -> Write:
 
 
 def state_event(before: Job, after: Job) -> NewEvent:
-    return NewEvent(
-        kind="state", payload={"from": before.state.value, "to": after.state.value, "attempt": after.attempt}
-    )
+    payload = {"from": before.state.value, "to": after.state.value, "attempt": after.attempt}
+    return NewEvent(kind="state", payload=payload if after.spec.adopted is None else {**payload, "adopted": True})
 
 
 def outcome_event(job: Job) -> NewEvent:
