@@ -55,7 +55,7 @@ def test_a_worker_stopped_before_its_create_makes_at_most_a_surplus_machine(
     sleeper = station.start_worker(stop_at="before provider.create", **SHORT_LEASE)
     station.until(lambda: is_stopped(sleeper), "the worker's sleep")
     other = station.start_worker(**SHORT_LEASE, stays=True)
-    station.until(lambda: station.state() is wakes_in, f"a job in {wakes_in}")
+    station.until(lambda: has_reached(station, wakes_in), f"a job in {wakes_in}")
     os.kill(sleeper, signal.SIGCONT)
     station.until(lambda: len(fates(station.home)) == 2, "the sleeper's machine")
     surplus = fates(station.home)[-1].provider_id
@@ -92,6 +92,12 @@ def test_on_sqlite_a_second_worker_refuses_while_the_first_is_stopped(on_sqlite:
     assert station.exit_status(first) == "0", station.log()[-4000:]
     station.check()
     assert len(fates(station.home)) == 1
+
+
+def has_reached(station: LoopbackStation, state: State) -> bool:
+    """Whether the job is in that state or beyond: on a busy computer it may have left it between two looks."""
+    states = list(State)
+    return states.index(station.state()) >= states.index(state)
 
 
 def everything_is_over(station: LoopbackStation, *, machines: int) -> bool:
