@@ -46,22 +46,24 @@ def service(tmp_path: Path) -> Iterator[Service]:
         service.until(lambda: not service.alive(), "the end of all machines")
 
 
-def begin(service: Service, folder: Path) -> None:
-    """Start the trainings one after the other, or they would race for the same offer."""
-    pictures = write_pictures(folder / "pictures")
-    for name, parameters in _TRAININGS.items():
-        job = {"recipe": "tiny-lora@1", "dataset": str(pictures), "parameters": parameters, "monitoring": _MONITORING}
-        (folder / f"{name}.yaml").write_text(json.dumps(job))
-        done = service.run("train", str(folder / f"{name}.yaml"), "--id", name, "--name", name, "--yes")
-        assert done.returncode == 0, done.stderr
-        service.until(lambda: any(each.provider_id for each in service.store.rentals.of_job(name)), "its machine")  # noqa: B023
+def begin(service: Service, name: str, folder: Path) -> None:
+    """Start a training and wait for its machine: several at once would race for the same offer."""
+    parameters = _TRAININGS[name]
+    dataset = str(folder / "pictures")
+    job = {"recipe": "tiny-lora@1", "dataset": dataset, "parameters": parameters, "monitoring": _MONITORING}
+    (folder / f"{name}.yaml").write_text(json.dumps(job))
+    done = service.run("train", str(folder / f"{name}.yaml"), "--id", name, "--name", name, "--yes")
+    assert done.returncode == 0, done.stderr
+    service.until(lambda: any(each.provider_id for each in service.store.rentals.of_job(name)), "its machine")
 
 
 def test_three_trainings_are_watched_and_the_one_that_stalls_is_stopped(service: Service, tmp_path: Path) -> None:
-    begin(service, tmp_path)
+    write_pictures(tmp_path / "pictures")
     with Tmux(environ=service.environ, cwd=tmp_path, columns=140, rows=40) as terminal:
         terminal.start(_COMMAND, "watch")
+        terminal.until_shown("nothing to show yet")
         for name in _TRAININGS:
+            begin(service, name, tmp_path)
             terminal.until_screen(partial(shows, id=name, status="training"), f"{name} in training")
         terminal.until_screen(partial(shows, id="stuck", status="stalled"), "the stall")
         terminal.press("/")
