@@ -62,6 +62,7 @@ class FleetApp(App[None]):
         group: str | None = None,
         open_link: Callable[[str], str | None] | None = None,
         now: Callable[[], float] = time.time,
+        toast_seconds: float = _TOAST_SECONDS,
     ) -> None:
         super().__init__(ansi_color=True)  # from the start, or NO_COLOR would only turn colours into greys
         self._source = source
@@ -70,6 +71,7 @@ class FleetApp(App[None]):
         self._open_link = open_link
         self._is_paused = False
         self._now = now
+        self._toast_seconds = toast_seconds
         self._untold: list[Notice] = []
         self._told_at = -math.inf
         self._has_looked = False
@@ -259,7 +261,7 @@ class FleetApp(App[None]):
 
     def _say(self, sentence: str, *, tone: Tone = Tone.NEUTRAL) -> None:
         text = "\n".join(plain(each) for each in sentence.split("\n"))
-        self.notify(text, severity=_SEVERITIES.get(tone, "information"), timeout=_TOAST_SECONDS, markup=False)
+        self.notify(text, severity=_SEVERITIES.get(tone, "information"), timeout=self._toast_seconds, markup=False)
 
 
 def _words(problem: Exception) -> str:

@@ -10,8 +10,7 @@ import gc
 import os
 import threading
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,10 +31,8 @@ from stationmaster.station.local.monitoring import LocalMonitoring
 from stationmaster.station.local.monitoring_sources import Sources
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.monitoring import Watched
-from stationmaster.tui import app as app_module
 from stationmaster.tui.app import FleetApp
 from stationmaster.tui.screens.fleet import FleetScreen
-from stationmaster.tui.sources import machines as machines_module
 from stationmaster.tui.sources.machines import MachinesSource
 
 _SIZES = ((80, 24), (300, 100), (120, 40), (200, 60))
@@ -51,6 +48,7 @@ _SILENT_SHARE = 0.003
 _LINES_PER_READ = 4
 _MIB = 1 << 20
 _SETTLE_TRIES = 100
+_TOAST_SECONDS = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +101,19 @@ async def soak(
     """
     threads, files, tasks = set(threading.enumerate()), _files(), len(asyncio.all_tasks())
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "STATIONMASTER_HOME": str(folder / "home")}
-    with _pace(factor), closing(LocalStation(load_settings(environ, folder=folder), environ)) as station:
+    with closing(LocalStation(load_settings(environ, folder=folder), environ)) as station:
         timing = accelerated(factor)
         monitoring = _SoakMonitoring(station, timing)
         places = ComingAndGoing(machines, timing)
         feed = monitoring.begin(places, every_seconds=every_seconds, is_stored=is_stored)
         source = MachinesSource(
-            feed, title="Soak", interval=every_seconds / factor, open_metrics=lambda: station.metrics
+            feed,
+            title="Soak",
+            interval=every_seconds / factor,
+            open_metrics=lambda: station.metrics,
+            least_seconds=1 / factor,
         )
-        app = _CountingApp(source, now=timing.clock)
+        app = _CountingApp(source, now=timing.clock, toast_seconds=_TOAST_SECONDS / factor)
         async with app.run_test(size=_SIZES[0]) as pilot:
             vitals = await _use(pilot, app, timing, hours=hours, sample_hours=sample_hours, least_looks=least_looks)
         assert app.failure is None, app.failure
@@ -239,14 +241,3 @@ def _files() -> int:
 
 def _name(cohort: int, place: int) -> str:
     return f"{cohort}{place:04d}"
-
-
-@contextmanager
-def _pace(factor: float) -> Iterator[None]:
-    """Toasts and looks follow each other as fast as the rest."""
-    before = app_module._TOAST_SECONDS, machines_module._LEAST_SECONDS
-    app_module._TOAST_SECONDS, machines_module._LEAST_SECONDS = before[0] / factor, before[1] / factor
-    try:
-        yield
-    finally:
-        app_module._TOAST_SECONDS, machines_module._LEAST_SECONDS = before

@@ -39,7 +39,9 @@ class MachinesSource:
         interval: float,
         is_made_up: bool = False,
         open_metrics: Callable[[], Metrics] | None = None,
+        least_seconds: float = _LEAST_SECONDS,
     ) -> None:
+        """`least_seconds` is the least time between two views: a look comes in parts, as the machines answer."""
         self.about = About(title=title, interval=interval, is_made_up=is_made_up)
         self._feed = feed
         self._open_metrics = open_metrics
@@ -52,12 +54,12 @@ class MachinesSource:
         self._at = 0.0
         self._answered_at = 0.0
         self._problem: str | None = None
+        self._least_seconds = least_seconds
         self._shown_at = -math.inf
         self._is_soon = threading.Event()
 
     def next(self, *, seconds: float) -> FleetView | None:
-        """At most one view a second: a look comes in parts, as the machines answer."""
-        early = self._shown_at + _LEAST_SECONDS - time.monotonic()
+        early = self._shown_at + self._least_seconds - time.monotonic()
         if early > 0 and self._is_soon.wait(min(early, seconds)):
             self._is_soon.clear()
         elif early > seconds:
