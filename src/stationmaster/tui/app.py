@@ -76,7 +76,7 @@ class FleetApp(App[None]):
         self._told_at = -math.inf
         self._has_looked = False
         self._refusal: StationmasterError | None = None
-        self._fleet = FleetScreen(source.about, self._palette, now=now, group=group or ALL)
+        self._group = group or ALL
         self._looking = FleetLooking(source, lambda found: self._publish(found, None))
         self._detail_looking: DetailLooking | None = None
 
@@ -93,6 +93,7 @@ class FleetApp(App[None]):
         self.theme = _THEMES[self._is_light]
         self.animation_level = "none"
         self._end_in_order()
+        self._fleet = FleetScreen(self._source.about, self._palette, now=self._now, group=self._group)
         self.push_screen(self._fleet)
         self._looking.start()
         if self._open_id is not None:

@@ -19,9 +19,10 @@ class Key:
     help: str
     shown: str = ""
     label: str = ""  # how the help writes the key, where that differs from `keys`
+    is_first: bool = False  # acts before the next key is looked at
 
     def binding(self) -> Binding:
-        return Binding(self.keys, self.action, self.shown or self.help, show=bool(self.shown), key_display=None)
+        return Binding(self.keys, self.action, self.shown or self.help, show=bool(self.shown), priority=self.is_first)
 
 
 COMMON = (
@@ -45,7 +46,7 @@ ACTIONS = (
 
 FLEET = (
     Key(keys="c", action="clear_logs", help="clear the log lines", shown="Clear"),
-    Key(keys="slash", action="filter", help="show only rows with a text", shown="Filter", label="/"),
+    Key(keys="slash", action="filter", help="show only rows with a text", shown="Filter", label="/", is_first=True),
     Key(keys="s", action="sort", help="sort by the next column", shown="Sort"),
     Key(keys="S", action="reverse", help="reverse the order"),
     Key(keys="g", action="group", help="next group", shown="Group"),
@@ -65,7 +66,7 @@ DETAIL = (
     Key(keys="shift+tab,left", action="next_tab(-1)", help="list before", label="Shift-Tab, Left"),
     Key(keys="1", action="tab(0)", help="the list of this number", label="1 to 5"),
     *(Key(keys=str(number), action=f"tab({number - 1})", help="") for number in range(2, 6)),
-    Key(keys="slash", action="search", help="search the log", shown="Search", label="/"),
+    Key(keys="slash", action="search", help="search the log", shown="Search", label="/", is_first=True),
     Key(keys="up,k", action="scroll(-1)", help="one line up", label="Up, k"),
     Key(keys="down,j", action="scroll(1)", help="one line down", label="Down, j"),
     Key(keys="pageup", action="scroll(-20)", help="20 lines up", label="Page up"),

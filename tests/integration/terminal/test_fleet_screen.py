@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from weakref import WeakSet
 
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets._footer import FooterKey
 
@@ -108,6 +109,21 @@ def test_keys_in_the_filter_are_text_and_not_commands() -> None:
         await until(pilot, lambda: ids(pilot) == ["a"], what="a row")
         await pilot.press("slash", "q", "p", "x")
         assert pilot.app.is_running
+        assert source.asked == []
+
+    drive(app_of(source), scene)
+
+
+def test_keys_that_come_faster_than_the_screen_are_the_filters_text() -> None:
+    source = ScriptedSource()
+    source.show(view(row("a"), row("stuck")))
+
+    async def scene(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: len(ids(pilot)) == 2, what="rows")
+        for key, character in (("slash", "/"), *((letter, letter) for letter in "stuck"), ("enter", "\r")):
+            pilot.app.post_message(events.Key(key, character))
+        await until(pilot, lambda: ids(pilot) == ["stuck"], what="one row")
+        await until_text(pilot, "filter: stuck")
         assert source.asked == []
 
     drive(app_of(source), scene)
@@ -316,10 +332,10 @@ def test_a_look_before_the_screen_is_composed_or_after_it_is_gone_is_no_error() 
     """A busy computer composes late, and threads still look while the app ends."""
     source = ScriptedSource()
     early = view(row("30007012"))
-    screen = FleetScreen(source.about, DARK, now=lambda: AT)
-    screen.look(early)
 
     async def scene(pilot: Pilot[None]) -> None:
+        screen = FleetScreen(source.about, DARK, now=lambda: AT)
+        screen.look(early)
         await pilot.app.push_screen(screen)
         await until_text(pilot, "30007012")
         pilot.app.pop_screen()

@@ -37,7 +37,6 @@ class DetailScreen(Screen[None]):
     DetailScreen #curves { height: 8; }
     DetailScreen #tabs { height: 1; }
     DetailScreen Input { height: 1; border: none; padding: 0; display: none; }
-    DetailScreen.searching Input { display: block; }
     """
     AUTO_FOCUS = ""
 
@@ -45,38 +44,46 @@ class DetailScreen(Screen[None]):
         super().__init__()
         self.shown_id = id
         self._about = about
-        self._now = now
         self._palette = palette
         self._detail: Detail | None = None
         self._tab = _LOG
         self._searched: str | None = None
         self._found: Sequence[Line] = ()
+        # Made here and not queried: a look may come before the screen is composed, and while it is closed.
+        self._bar = TopBar(about, now=now)
+        self._facts, self._tabs, self._body = (
+            LineView(id="facts"),
+            LineView(id="tabs"),
+            LineView(id="body", follows=True),
+        )
+        self._curves = Chart(id="loss"), Chart(id="memory")
+        self._search = Input(placeholder="text in the log; Enter searches, Escape closes", compact=True)
 
     @property
     def tab(self) -> str:
         return self._tab
 
     def compose(self) -> ComposeResult:
-        yield TopBar(self._about, now=self._now)
-        yield LineView(id="facts")
+        yield self._bar
+        yield self._facts
         with Horizontal(id="curves"):
-            yield Chart(id="loss")
-            yield Chart(id="memory")
-        yield LineView(id="tabs")
-        yield LineView(id="body", follows=True)
-        yield Input(placeholder="text in the log; Enter searches, Escape closes", compact=True)
+            yield from self._curves
+        yield self._tabs
+        yield self._body
+        yield self._search
         yield KeyFooter()
 
     def on_mount(self) -> None:
         self.set_palette(self._palette)
-        self.query_one(TopBar).set_title(f"{self._about.title}: {self.shown_id}")
+        if self._detail is None:
+            self._bar.set_title(f"{self._about.title}: {self.shown_id}")
         self._arrange()
-        self._note_look()
         self._show()
 
     def look(self, detail: Detail) -> None:
         self._detail = detail
-        self._note_look()
+        self._bar.set_title(detail.title)
+        self._bar.note_look(detail.at)
         self._show()
 
     def show_found(self, text: str, lines: Sequence[Line]) -> None:
@@ -86,7 +93,7 @@ class DetailScreen(Screen[None]):
 
     def set_palette(self, palette: Palette) -> None:
         self._palette = palette
-        for view in self.query(LineView):
+        for view in (self._bar, self._facts, *self._curves, self._tabs, self._body):
             view.set_palette(palette)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -109,7 +116,7 @@ class DetailScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Escape leaves the search first, then its result, then the screen."""
-        if self.has_class("searching"):
+        if self._search.display:
             self._end_searching()
         elif self._searched is not None:
             self._searched = None
@@ -117,9 +124,14 @@ class DetailScreen(Screen[None]):
         else:
             self.dismiss()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A slash within the search is text."""
+        return action != "search" or not self._search.has_focus
+
     def action_search(self) -> None:
-        self.add_class("searching")
-        self.query_one(Input).focus()
+        """At once: the next key belongs to the text already."""
+        self._search.styles.display = "block"
+        self.set_focus(self._search)
 
     def action_tab(self, number: int) -> None:
         names = self._names()
@@ -133,7 +145,7 @@ class DetailScreen(Screen[None]):
             self._open_tab(names[(place + count) % len(names)])
 
     def action_scroll(self, count: int) -> None:
-        self.query_one("#body", LineView).scroll_lines(count)
+        self._body.scroll_lines(count)
 
     def action_act(self, action: str) -> None:
         self.post_message(ActionWanted(self.shown_id, Action(action)))
@@ -145,10 +157,10 @@ class DetailScreen(Screen[None]):
         self._tab = name
         self._show()
         # A log is read from its end, a list of recommendations from its beginning.
-        self.query_one("#body", LineView).scroll_lines(10**6 if name in (_LOG, "Events") else -(10**6))
+        self._body.scroll_lines(10**6 if name in (_LOG, "Events") else -(10**6))
 
     def _end_searching(self) -> None:
-        self.remove_class("searching")
+        self._search.styles.display = "none"
         self.set_focus(None)
 
     def _arrange(self) -> None:
@@ -157,32 +169,21 @@ class DetailScreen(Screen[None]):
             height = round(self.size.height * _CHART_SHARE)
             self.query_one("#curves").styles.height = max(_LEAST_CHART, min(_MOST_CHART, height))
 
-    @property
-    def _has_parts(self) -> bool:
-        """A look may come before the screen is composed, and while it is closed."""
-        return bool(self.query(TopBar))
-
-    def _note_look(self) -> None:
-        if self._detail is not None and self._has_parts:
-            top = self.query_one(TopBar)
-            top.set_title(self._detail.title)
-            top.note_look(self._detail.at)
-
     def _show(self) -> None:
         detail = self._detail
-        if detail is None or not self._has_parts:
+        if detail is None:
             return
         facts = detail.facts[:_MOST_FACTS]
-        view = self.query_one("#facts", LineView)
-        if view.styles.height is None or view.styles.height.value != len(facts):
-            view.styles.height = len(facts)
-        view.show(facts)
-        for chart, curve in zip(self.query(Chart), detail.curves, strict=True):
+        height = self._facts.styles.height
+        if height is None or height.value != len(facts):
+            self._facts.styles.height = len(facts)
+        self._facts.show(facts)
+        for chart, curve in zip(self._curves, detail.curves, strict=True):
             chart.draw(curve)
         if self._tab not in detail.tabs:
             self._tab = next(iter(detail.tabs))
-        self.query_one("#tabs", LineView).show([self._tab_line(detail)])
-        body = self.query_one("#body", LineView)
+        self._tabs.show([self._tab_line(detail)])
+        body = self._body
         if self._searched is not None and self._tab == _LOG:
             body.show(self._found or [line("no line contains it", "dim")])
         else:

@@ -24,6 +24,8 @@ from stationmaster.tui.widgets.key_footer import KeyFooter
 from stationmaster.tui.widgets.line_view import LineView
 from stationmaster.tui.widgets.top_bar import TopBar
 
+_FILTER_HINT = "text in the id, name, GPU, status or note; Enter keeps it, Escape clears it"
+
 
 class FleetScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.COMMON, keys.FLEET, keys.ABOUT_THE_APP, keys.ACTIONS)
@@ -34,51 +36,50 @@ class FleetScreen(Screen[None]):
     FleetScreen #arrangement { height: 1; }
     FleetScreen #logs { height: 30%; max-height: 14; border-top: solid $primary; }
     FleetScreen Input { height: 1; border: none; padding: 0; display: none; }
-    FleetScreen.filtering Input { display: block; }
     """
     AUTO_FOCUS = "FleetTable"
 
     def __init__(self, about: About, palette: Palette, *, now: Callable[[], float], group: str = ALL) -> None:
         super().__init__()
         self._about = about
-        self._now = now
         self._palette = palette
         self._view: FleetView | None = None
         self._arrangement = Arrangement(group=group)
+        # Made here and not queried: a look may come before the screen is composed, and while the app ends.
+        self._bar = TopBar(about, now=now)
+        self._summary, self._choice = LineView(id="summary"), LineView(id="arrangement")
+        self._table = FleetTable()
+        self._logs = LineView(id="logs", follows=True)
+        self._filter = Input(placeholder=_FILTER_HINT, compact=True)
 
     @property
     def arrangement(self) -> Arrangement:
         return self._arrangement
 
     def compose(self) -> ComposeResult:
-        yield TopBar(self._about, now=self._now)
-        yield LineView(id="summary")
-        yield LineView(id="arrangement")
-        yield FleetTable()
-        logs = LineView(id="logs", follows=True)
-        logs.border_title = "Log: the last 10 lines of each"
-        yield logs
-        yield Input(
-            placeholder="text in the id, name, GPU, status or note; Enter keeps it, Escape clears it", compact=True
-        )
+        yield self._bar
+        yield self._summary
+        yield self._choice
+        yield self._table
+        self._logs.border_title = "Log: the last 10 lines of each"
+        yield self._logs
+        yield self._filter
         yield KeyFooter()
 
     def on_mount(self) -> None:
         self.set_palette(self._palette)
-        self._note_look()
         self._show()
 
     def look(self, view: FleetView) -> None:
         """Show another look."""
         self._view = view
-        self._note_look()
+        self._bar.note_look(view.at, problem=view.problem)
         self._show()
 
     def set_palette(self, palette: Palette) -> None:
         self._palette = palette
-        for view in self.query(LineView):
+        for view in (self._bar, self._summary, self._choice, self._logs, self._table):
             view.set_palette(palette)
-        self.query_one(FleetTable).set_palette(palette)
 
     def on_screen_resume(self) -> None:
         """Another screen was closed. Textual would keep the drawings of its widgets until 1,024 others were drawn."""
@@ -104,17 +105,22 @@ class FleetScreen(Screen[None]):
         self._end_filtering()
 
     def action_open(self) -> None:
-        cursor = self.query_one(FleetTable).cursor
+        cursor = self._table.cursor
         if cursor is not None:
             self.post_message(DetailWanted(cursor))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A slash within the filter is text."""
+        return action != "filter" or not self._filter.has_focus
+
     def action_filter(self) -> None:
-        self.add_class("filtering")
-        self.query_one(Input).focus()
+        """At once: the next key belongs to the text already."""
+        self._filter.styles.display = "block"
+        self.set_focus(self._filter)
 
     def action_sort(self) -> None:
         how = self._arrangement
-        names: list[str | None] = [None, *self.query_one(FleetTable).sortable]
+        names: list[str | None] = [None, *self._table.sortable]
         self._arrange(replace(how, sort_by=next_of(names, how.sort_by), is_reversed=False))
 
     def action_reverse(self) -> None:
@@ -125,52 +131,42 @@ class FleetScreen(Screen[None]):
         self._arrange(replace(self._arrangement, group=next_of(groups, self._arrangement.group) or ALL))
 
     def action_clear_logs(self) -> None:
-        self.query_one("#logs", LineView).show(())
+        self._logs.show(())
         self.post_message(LogsCleared())
 
     def action_reset(self) -> None:
         """Escape leaves the filter first, then the order and the group."""
-        if self.has_class("filtering") or self._arrangement.text:
-            self.query_one(Input).value = ""
+        if self._filter.display or self._arrangement.text:
+            self._filter.value = ""
             self._end_filtering()
         else:
             self._arrange(Arrangement())
 
     def action_move(self, count: int) -> None:
-        self.query_one(FleetTable).move_cursor(count)
+        self._table.move_cursor(count)
 
     def action_act(self, action: str) -> None:
-        cursor = self.query_one(FleetTable).cursor
+        cursor = self._table.cursor
         if cursor is not None:
             self.post_message(ActionWanted(cursor, Action(action)))
 
     def _end_filtering(self) -> None:
-        self.remove_class("filtering")
-        self.query_one(FleetTable).focus()
+        self._filter.styles.display = "none"
+        self.set_focus(self._table)
 
     def _arrange(self, how: Arrangement) -> None:
         self._arrangement = how
-        self.query_one(FleetTable).set_sort(how.sort_by, is_reversed=how.is_reversed)
+        self._table.set_sort(how.sort_by, is_reversed=how.is_reversed)
         self._show()
 
-    @property
-    def _has_parts(self) -> bool:
-        """A look may come before the screen is composed, and while the app ends."""
-        return bool(self.query(TopBar))
-
-    def _note_look(self) -> None:
-        if self._view is not None and self._has_parts:
-            self.query_one(TopBar).note_look(self._view.at, problem=self._view.problem)
-
     def _show(self) -> None:
-        if self._view is None or not self._has_parts:
+        if self._view is None:
             return
         view, how, width = self._view, self._arrangement, self.size.width
-        table = self.query_one(FleetTable)
-        key = table.sort_key(how.sort_by)
+        key = self._table.sort_key(how.sort_by)
         rows = arranged(view.rows, how, None if key is None else key.column.sort)
-        table.show(rows)
-        self.query_one("#summary", LineView).show(summary_lines(view.summary, width=width))
-        self.query_one("#arrangement", LineView).show([view_line(view, how, shown=len(rows))])
+        self._table.show(rows)
+        self._summary.show(summary_lines(view.summary, width=width))
+        self._choice.show([view_line(view, how, shown=len(rows))])
         shown = {row.id for row in rows}
-        self.query_one("#logs", LineView).show([entry.line for entry in view.logs if entry.id in shown])
+        self._logs.show([entry.line for entry in view.logs if entry.id in shown])
