@@ -72,14 +72,9 @@ def _report(told: dict[str, object], *, machines: int, hours: float) -> None:
     what = f"terminal app, {hours:g} hours with {machines} machines"
     began, ended = next(each for each in vitals if each.hour >= warm), vitals[-1]
     mb = (1 << 20) / 1e6
-    report(
-        f"{what}: resident memory gained since hour {warm:g}",
-        soaked.grown_mib(since_hour=warm) * mb,
-        "MB",
-        at_most=GROWTH_MB,
-    )
-    if (traced := soaked.traced_mib(since_hour=warm)) is not None:
-        report(f"{what}: traced memory gained since hour {warm:g}", traced * mb, "MB", at_most=GROWTH_MB)
+    traced = soaked.traced_mib(since_hour=warm)  # where it is, the tracing itself takes resident memory
+    how, grown = ("resident", soaked.grown_mib(since_hour=warm)) if traced is None else ("traced", traced)
+    report(f"{what}: {how} memory gained since hour {warm:g}", grown * mb, "MB", at_most=GROWTH_MB)
     report(f"{what}: widgets gained", ended.widgets - began.widgets, "widgets", at_most=10)
     report(f"{what}: tasks gained", ended.tasks - began.tasks, "tasks", at_most=0)
     report(f"{what}: threads gained", ended.threads - began.threads, "threads", at_most=0)
