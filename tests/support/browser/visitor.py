@@ -87,7 +87,7 @@ def new_context(browser: Browser, **about: Any) -> BrowserContext:
 def attentive(visitor: Visitor) -> Iterator[None]:
     """Fails at the end of the block if the console has complained."""
     yield
-    assert visitor.complaints == []
+    assert visitor.complaints == [], visitor.complaints
 
 
 @contextmanager
