@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, printable, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import job_json
-from stationmaster.cli.submitting import submit_confirmed
+from stationmaster.cli.submitting import announce, submit_confirmed
 from stationmaster.errors import UserError
 from stationmaster.station.adopting import AdoptRequest, StopSignal
 from stationmaster.station.proposals import Terms
 from stationmaster.times import time_text
-
-if TYPE_CHECKING:
-    from stationmaster.cli.submitting import Submission
 
 _SIGNALS: tuple[StopSignal, ...] = ("TERM", "INT", "HUP", "USR1", "USR2")
 
@@ -93,7 +90,7 @@ def adopt(
             confirm=lambda terms: _confirm(terms, yes=yes),
         )
         if not as_json:
-            _announce(submitted)
+            announce(submitted, "watches it")
         if watch:
             raise typer.Exit(follow(station, submitted.job.id, as_json=as_json, notes=submitted.notes))
         if as_json:
@@ -146,11 +143,3 @@ def _print_terms(terms: Terms, *, now: float, as_json: bool) -> None:
         typer.echo(line)
     typer.echo("dry run: no job was made")
     return None
-
-
-def _announce(submitted: Submission) -> None:
-    job_id = submitted.job.id
-    typer.echo(f"job {job_id} {'watches it' if submitted.created else 'already exists; nothing was changed'}")
-    if submitted.started_worker is not None:
-        typer.echo(submitted.started_worker)
-    typer.echo(f"follow it: stationmaster watch {job_id}")

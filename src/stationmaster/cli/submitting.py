@@ -29,6 +29,15 @@ class Submission:
     started_worker: str | None = None  # a sentence, if one was started for it
 
 
+def announce(submitted: Submission, happened: str) -> None:
+    """Print what became of the request (`happened`, if the job is new) and how to follow it."""
+    job_id = submitted.job.id
+    typer.echo(f"job {job_id} {happened if submitted.created else 'already exists; nothing was changed'}")
+    if submitted.started_worker is not None:
+        typer.echo(submitted.started_worker)
+    typer.echo(f"follow it: stationmaster watch {job_id}")
+
+
 def submit_confirmed(
     context: typer.Context,
     station: Station,

@@ -13,7 +13,7 @@ from stationmaster.cli.live import follow
 from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines
-from stationmaster.cli.submitting import Submission, submit_confirmed
+from stationmaster.cli.submitting import announce, submit_confirmed
 from stationmaster.station.job_file import JobFile, invalid_as_user_error, read_job_file
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import Terms
@@ -92,7 +92,7 @@ def train(
             context, station, request, shown=lambda terms: () if as_json else quote_lines(terms), yes=yes
         )
         if not as_json:
-            _announce(submitted)
+            announce(submitted, "submitted")
         if watch:
             raise typer.Exit(follow(station, submitted.job.id, as_json=as_json, notes=submitted.notes))
         if as_json:
@@ -112,11 +112,3 @@ def _show_plan(terms: Terms, *, as_json: bool) -> None:
         words = [f"{name}={shlex.quote(value)}" for name, value in step.env.items()]
         typer.echo(" ".join([*words, shlex.join(step.argv)]))
     return None
-
-
-def _announce(submitted: Submission) -> None:
-    job_id = submitted.job.id
-    typer.echo(f"job {job_id} {'submitted' if submitted.created else 'already exists; nothing was changed'}")
-    if submitted.started_worker is not None:
-        typer.echo(submitted.started_worker)
-    typer.echo(f"follow it: stationmaster watch {job_id}")

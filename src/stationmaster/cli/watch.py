@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stationmaster.cli.browser import opened_or_reason
-from stationmaster.cli.context import JsonOption, Options, named, options_of, station_of
+from stationmaster.cli.context import JsonOption, Options, finite, named, options_of, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.cli.terminal import PIPE_WIDTH, can_draw
@@ -30,7 +30,9 @@ def watch(
             callback=named("job", "jobs --all"),
         ),
     ] = None,
-    interval: Annotated[float, typer.Option(min=1, help="Seconds between tables, where no app can be shown.")] = 10.0,
+    interval: Annotated[
+        float, typer.Option(min=1, callback=finite, help="Seconds between tables, where no app can be shown.")
+    ] = 10.0,
     once: Annotated[bool, typer.Option("--once", help="Print the state once, then exit.")] = False,
     plain: Annotated[
         bool, typer.Option("--plain", help="Print sentences, also on a terminal; for screen readers.")

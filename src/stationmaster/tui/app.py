@@ -211,8 +211,8 @@ class FleetApp(App[None]):
             self.exit(return_code=problem.exit_code)
             return
         screen = self._fleet if id is None else self._detail_screen()
-        if screen is not None and screen.is_mounted:
-            screen.query_one(TopBar).note_problem(_words(problem))
+        if screen is not None:
+            screen.note_problem(_words(problem))
 
     def _announce(self, view: FleetView) -> None:
         """One toast and one bell for all notices of a look; a fleet that always changes rings only now and then."""

@@ -275,7 +275,7 @@ def _timeless(printed: str) -> Any:
     try:
         return json.loads(printed, object_hook=_still)
     except ValueError:
-        return re.sub(r" *\b\d+ s ago\b", " a moment ago", printed)
+        return re.sub(r" *\b\d+ (?:s|min) ago\b", " a moment ago", printed)
 
 
 def _still(found: dict[str, Any]) -> dict[str, Any]:

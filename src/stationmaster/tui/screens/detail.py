@@ -91,6 +91,10 @@ class DetailScreen(Screen[None]):
         self._searched, self._found, self._tab = text, lines, _LOG
         self._show()
 
+    def note_problem(self, problem: str) -> None:
+        """Why the newest values could not be had; the last known ones stay."""
+        self._bar.note_problem(problem)
+
     def set_palette(self, palette: Palette) -> None:
         self._palette = palette
         for view in (self._bar, self._facts, *self._curves, self._tabs, self._body):

@@ -76,6 +76,10 @@ class FleetScreen(Screen[None]):
         self._bar.note_look(view.at, problem=view.problem)
         self._show()
 
+    def note_problem(self, problem: str) -> None:
+        """Why the newest values could not be had; the last known ones stay."""
+        self._bar.note_problem(problem)
+
     def set_palette(self, palette: Palette) -> None:
         self._palette = palette
         for view in (self._bar, self._summary, self._choice, self._logs, self._table):
