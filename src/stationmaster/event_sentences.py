@@ -191,7 +191,12 @@ def _rental_gone(payload: _Payload) -> str:
 def _waiting_for_offer(payload: _Payload) -> str:
     agreed, offered = payload.text("agreed"), payload.text("offered")
     lead = "Waiting for an offer within what you agreed to" + (f" ({agreed})" if agreed else "")
-    return _punctuated(f"{lead}; the best other offer is {offered}" if offered else lead)
+    told = _punctuated(f"{lead}; the best other offer is {offered}" if offered else lead)
+    if reasons := payload.texts("reasons"):
+        told = f"{told} Left out: {'; '.join(reasons)}."
+    if remedies := payload.texts("remedies"):
+        told = f"{told} What helps: {', or '.join(remedies)}."
+    return told
 
 
 def _create_unanswered(payload: _Payload) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -87,7 +88,8 @@ class LeftOut:
     offer: Offer
     why: str
     kind: str
-    too_dear: bool = False  # a higher limit on the price may allow it
+    too_dear: bool = False  # a higher limit on the price allows it
+    remedy: str = ""  # what you can change to allow it; empty if nothing, or if several things are against it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +103,26 @@ class LeftOutGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoOffer:
+    """Why nothing can be rented for a job now, and what would help. Both are phrases without a full stop."""
+
+    reasons: tuple[str, ...]
+    remedies: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        return "; ".join(self.reasons)
+
+    @property
+    def what_helps(self) -> str:
+        return ", or ".join(self.remedies)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     chosen: tuple[RankedOffer, ...]
     left_out: tuple[LeftOut, ...]
+    no_offer: NoOffer | None = None  # set if nothing is chosen, as far as it is known why
 
     def groups(self) -> tuple[LeftOutGroup, ...]:
         """Excluded offers by reason, the most frequent first."""
@@ -122,22 +141,45 @@ class Ranking:
         return tuple(sorted(groups, key=lambda group: (-group.count, group.kind)))
 
 
-def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Preferences, hours_on: HoursOn) -> Ranking:
+def why_none(ranking: Ranking, *, otherwise: str = "wait until the market has other offers") -> NoOffer:
+    """Why nothing was chosen, by reason, and the changes that would allow an offer; `otherwise` always helps."""
+    if ranking.chosen:
+        return NoOffer(reasons=("an offer that fits has appeared in the meantime",), remedies=("try again",))
+    if not ranking.left_out:
+        return NoOffer(reasons=("nothing is offered now",), remedies=(otherwise,))
+    groups = ranking.groups()
+    reasons = tuple(
+        f"{group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour, 3)} per hour)"
+        for group in groups
+    )
+    cheapest_first = sorted(ranking.left_out, key=lambda out: out.offer.price_per_hour)
+    helping = {out.kind: out.remedy for out in reversed(cheapest_first) if out.remedy}
+    remedies = [helping[group.kind] for group in groups if group.kind in helping]
+    return NoOffer(reasons=reasons, remedies=(*dict.fromkeys(remedies), otherwise))
+
+
+def rank(
+    candidates: Iterable[Candidate],
+    want: Requirements,
+    preferences: Preferences,
+    hours_on: HoursOn,
+    *,
+    section: str = "vastai",
+) -> Ranking:
     """Rank the suitable offers: preferred GPU, preferred region, then the lowest cost of the whole job.
 
-    For work without a GPU, GPU preferences do not count.
+    For work without a GPU, GPU preferences do not count. `section` of the settings holds the preferences.
     """
     chosen: list[RankedOffer] = []
     left_out: list[LeftOut] = []
     for candidate in candidates:
         hours = hours_on(candidate.offer.gpu)
         offer = _with_traffic(candidate, want, hours)
-        objection = _objection(candidate, offer, want, preferences, hours)
-        if objection is None:
-            chosen.append(RankedOffer(offer=offer, hours=hours, job_cost=cost(offer.price_per_hour, hours * 3600)))
+        objections = _objections(candidate, offer, want, preferences, hours)
+        if objections:
+            left_out.append(_left_out(offer, objections, section))
         else:
-            kind = objection.kind or objection.why
-            left_out.append(LeftOut(offer=offer, why=objection.why, kind=kind, too_dear=objection.too_dear))
+            chosen.append(RankedOffer(offer=offer, hours=hours, job_cost=cost(offer.price_per_hour, hours * 3600)))
     return Ranking(
         chosen=tuple(sorted(chosen, key=lambda one: _place(one, want, preferences))), left_out=tuple(left_out)
     )
@@ -191,56 +233,99 @@ class _Objection:
     why: str
     kind: str = ""  # set if `why` has details of this offer
     too_dear: bool = False
+    remedy: str = ""  # with {section} for the settings' section
 
 
-def _objection(
+def _left_out(offer: Offer, objections: Sequence[_Objection], section: str) -> LeftOut:
+    """The first objection counts; only what meets all of them would help."""
+    first = objections[0]
+    remedy = first.remedy.format(section=section) if len(objections) == 1 else ""
+    return LeftOut(offer=offer, why=first.why, kind=first.kind or first.why, too_dear=first.too_dear, remedy=remedy)
+
+
+def _objections(
     candidate: Candidate, offer: Offer, want: Requirements, preferences: Preferences, hours: float
-) -> _Objection | None:
-    """The first reason against an offer. Providers do not always apply the filters they are given."""
-    cap = price_cap(want, preferences)
+) -> list[_Objection]:
+    """Every reason against an offer, its price last. Providers do not always apply the filters they are given."""
+    return [
+        *_unwanted(candidate, offer, want, preferences),
+        *_shortcomings(candidate, want, preferences, hours),
+        *_over_price(offer, want, preferences),
+    ]
+
+
+def _unwanted(candidate: Candidate, offer: Offer, want: Requirements, preferences: Preferences) -> Iterator[_Objection]:
     if offer.machine_id is not None and offer.machine_id in want.avoided_machines:
-        return _Objection("this host failed recently")
+        yield _Objection("this host failed recently")
     if offer.machine_id is not None and offer.machine_id in preferences.blocked_machines:
-        return _Objection(f"machine {offer.machine_id} is blocked")
+        remedy = f"remove {offer.machine_id} from {{section}}.blocked_machines"
+        yield _Objection(f"machine {offer.machine_id} is blocked", remedy=remedy)
     if blocked := _first_mentioned(offer.region, preferences.blocked_regions):
-        return _Objection(f"{blocked} is blocked")
+        yield _Objection(f"{blocked} is blocked", remedy=f"remove {blocked} from {{section}}.blocked_regions")
     if preferences.datacenter_only and not candidate.datacenter:
-        return _Objection("not in a data centre")
+        yield _Objection("not in a data centre", remedy="set {section}.datacenter_only to false")
     if not candidate.rentable:
-        return _Objection("already rented")
+        yield _Objection("already rented")
     if preferences.verified_only and not candidate.verified:
-        return _Objection("not verified by the provider")
-    if offer.price_per_hour > cap:
-        above = f"above the cap of {format_dollars(cap, 3)}"
-        why = f"{format_dollars(offer.price_per_hour, 3)} per hour is {above}"
-        return _Objection(why, f"{above} per hour", too_dear=True)
-    return _shortcoming(candidate, want, preferences, hours)
+        yield _Objection("not verified by the provider", remedy="set {section}.verified_only to false")
 
 
-def _shortcoming(candidate: Candidate, want: Requirements, preferences: Preferences, hours: float) -> _Objection | None:
+def _shortcomings(
+    candidate: Candidate, want: Requirements, preferences: Preferences, hours: float
+) -> Iterator[_Objection]:
     offer = candidate.offer
-    vram_gib = max(want.vram_gib, preferences.min_vram_gb) if want.gpus else 0.0
     contract_hours = hours * CONTRACT_SHARE
     if offer.gpus < want.gpus:
-        return _Objection(f"{offer.gpus} GPU ({want.gpus} needed)", f"fewer than {want.gpus} GPU")
-    if offer.vram_gib * 1024 < least_vram_mib(vram_gib):
-        why = f"{offer.vram_gib:.0f} GiB of GPU memory ({vram_gib:g} needed)"
-        return _Objection(why, f"less than {vram_gib:g} GiB of GPU memory")
+        yield _Objection(f"{offer.gpus} GPU ({want.gpus} needed)", f"fewer than {want.gpus} GPU")
+    if want.gpus:
+        yield from _weak_gpu(candidate, want, preferences)
     if _below(candidate.disk_gib, want.disk_gib):
         why = f"{candidate.disk_gib:.0f} GiB of disk ({want.disk_gib:.3g} needed)"
-        return _Objection(why, f"less than {want.disk_gib:.3g} GiB of disk")
+        yield _Objection(why, f"less than {want.disk_gib:.3g} GiB of disk")
     if _below(candidate.direct_ports, 1):
-        return _Objection("no direct port for SSH")
+        yield _Objection("no direct port for SSH")
     if _below(candidate.contract_hours, contract_hours):
         why = f"available for {candidate.contract_hours:.0f} h ({contract_hours:.0f} needed)"
-        return _Objection(why, "not available long enough")
-    if _below(offer.reliability, preferences.min_reliability):
+        yield _Objection(why, "not available long enough")
+    if offer.reliability is not None and offer.reliability < preferences.min_reliability:
         below = f"below {preferences.min_reliability:g}"
-        return _Objection(f"reliability {offer.reliability:.3f} is {below}", f"reliability {below}")
+        remedy = f"lower {{section}}.min_reliability to {math.floor(offer.reliability * 1000) / 1000:g}"
+        yield _Objection(f"reliability {offer.reliability:.3f} is {below}", f"reliability {below}", remedy=remedy)
+
+
+def _weak_gpu(candidate: Candidate, want: Requirements, preferences: Preferences) -> Iterator[_Objection]:
+    """What a setting asks for beyond the job's needs can be given up."""
+    vram_gib = max(want.vram_gib, preferences.min_vram_gb)
+    have_mib = candidate.offer.vram_gib * 1024
+    if have_mib < least_vram_mib(vram_gib):
+        why = f"{candidate.offer.vram_gib:.0f} GiB of GPU memory ({vram_gib:g} needed)"
+        enough = have_mib >= least_vram_mib(want.vram_gib)
+        remedy = f"lower {{section}}.min_vram_gb to {candidate.offer.vram_gib:.0f}" if enough else ""
+        yield _Objection(why, f"less than {vram_gib:g} GiB of GPU memory", remedy=remedy)
     cuda = least_cuda(want, preferences)
-    if want.gpus and _below(candidate.cuda, cuda):
-        return _Objection(f"CUDA {candidate.cuda:g} is older than {cuda:g}", f"CUDA older than {cuda:g}")
-    return None
+    if candidate.cuda is not None and candidate.cuda < cuda:
+        remedy = f"lower {{section}}.min_cuda to {candidate.cuda:g}" if candidate.cuda >= (want.cuda or 0.0) else ""
+        why = f"CUDA {candidate.cuda:g} is older than {cuda:g}"
+        yield _Objection(why, f"CUDA older than {cuda:g}", remedy=remedy)
+
+
+def _over_price(offer: Offer, want: Requirements, preferences: Preferences) -> Iterator[_Objection]:
+    cap, price = price_cap(want, preferences), offer.price_per_hour
+    if price <= cap:
+        return
+    enough = f"{math.ceil(price / 1000) / 1000:.3f}"  # never below the price
+    remedies = []
+    if want.max_price_per_hour is not None and price > want.max_price_per_hour:
+        remedies.append(f"submit with --max-price {enough} or more")
+    if price > preferences.max_bid_per_hour:
+        remedies.append(f"raise {{section}}.max_bid_per_hour to {enough} or more")
+    above = f"above the cap of {format_dollars(cap, 3)}"
+    yield _Objection(
+        f"{format_dollars(price, 3)} per hour is {above}",
+        f"{above} per hour",
+        too_dear=True,
+        remedy=" and ".join(remedies),
+    )
 
 
 def _below(value: float | None, least: float) -> bool:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stationmaster.model import Job, Outcome, Reason
 from stationmaster.providers.vastai.ssh_keys import ensure_pair
 from stationmaster.simulator.harness import simulator_thread
+from stationmaster.station.proposals import TrainRequest
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
@@ -26,10 +28,12 @@ class Bench:
     other: Customer  # who rents what we were about to rent
     pictures: Path
 
-    def submitted(self) -> Job:
+    def request(self, **fields: Any) -> TrainRequest:
         python = {"python": sys.executable}  # the machine's own may lack what the recipe imports
-        request = self.world.request(self.pictures, id="mine", provider="vastai", parameters=python)
-        return submit(self.world.station, request).job
+        return self.world.request(self.pictures, id="mine", provider="vastai", parameters=python, **fields)
+
+    def submitted(self, **fields: Any) -> Job:
+        return submit(self.world.station, self.request(**fields)).job
 
     def take_all_but_the_dearest(self, job: Job) -> list[int]:
         """Somebody else rents every machine that costs about what was agreed to; their instances."""
@@ -71,7 +75,10 @@ def test_a_job_waits_while_the_market_is_dearer_and_trains_once_it_is_not(
     job = bench.submitted()
     taken = bench.take_all_but_the_dearest(job)
     bench.world.work_until(lambda: bool(bench.told("waiting_for_offer")), what="the job says that it waits")
-    assert "at most" in str(bench.told("waiting_for_offer")[0]["agreed"])
+    told = bench.told("waiting_for_offer")[0]
+    assert "at most" in str(told["agreed"])
+    assert "per hour that you agreed to (from $" in str(told["reasons"])
+    assert "stationmaster retry mine" in str(told["remedies"])
     assert bench.world.station.jobs.view("mine").job.outcome is None
     for instance in taken:
         bench.other.destroy(instance)
@@ -92,4 +99,18 @@ def test_a_job_that_waited_in_vain_ends_with_that_reason_and_rents_nothing(
     view = bench.world.station.jobs.view("mine")
     assert (view.job.outcome, view.job.reason) == (Outcome.FAILED_PROVISIONING, Reason.NO_OFFER)
     assert "no offer within the agreed limits" in str(view.job.explanation)
+    assert "per hour that you agreed to (from $" in str(view.job.explanation)
     assert (view.cost, [rental.provider_id for rental in view.rentals if rental.provider_id]) == (0, [])
+
+
+def test_a_job_above_its_own_price_cap_says_how_many_offers_that_excludes_and_which_cap_would_do(
+    tmp_path: Path, open_things: ExitStack
+) -> None:
+    bench = bench_of(tmp_path, open_things)
+    usual = bench.world.station.proposals.check(bench.request()).quote.price_per_hour
+    job = bench.submitted(max_price=usual)
+    bench.take_all_but_the_dearest(job)
+    bench.world.work_until(lambda: bool(bench.told("waiting_for_offer")), what="the job says that it waits")
+    (told,) = bench.told("waiting_for_offer")
+    assert "× above the cap of $" in str(told["reasons"])
+    assert "submit with --max-price " in str(told["remedies"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -203,12 +204,13 @@ def test_what_hinders_a_rental_is_one_line_and_the_next_command(
     assert ACCOUNT_KEY not in done.stderr
 
 
-def test_no_offer_names_price_cap_gpu_list_and_market(service: Service, pictures: Path) -> None:
+def test_no_offer_names_what_excluded_offers_and_only_what_helps(service: Service, pictures: Path) -> None:
     words = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--max-price", "0.001", "--yes")
     said = service.run(*words).stderr
-    assert "--max-price" in said
-    assert "VASTAI_PREFERRED_GPUS" in said
+    assert re.search(r"\d+ × above the cap of \$0\.001 per hour \(from \$0\.\d+ per hour\)", said)
+    assert "submit with --max-price 0." in said
     assert "market" in said
+    assert "PREFERRED_GPUS" not in said, "a preference excludes nothing"
 
 
 def _view(service: Service, job: str) -> dict[str, Any]:

@@ -104,5 +104,16 @@ def test_one_line_for_each_reason(environ: dict[str, str]) -> None:
 
 def test_where_the_price_begins_can_be_read_when_nothing_fits(environ: dict[str, str]) -> None:
     said = stationmaster(*_WORDS, "--max-price", "0.001", environ=environ).stdout.splitlines()
-    assert said[0].startswith("no offer fits; raise --max-price")
-    assert "above the cap of $0.001 per hour (from $0." in said[1]
+    assert said[0] == "no offer fits"
+    above = next(line for line in said if "above the cap of $0.001 per hour (from $0." in line)
+    assert above.startswith("left out: ")
+    assert said[-1].startswith("what helps: ")
+    assert "submit with --max-price 0." in said[-1]
+
+
+def test_how_many_offers_each_requirement_excludes_is_counted_when_nothing_fits(environ: dict[str, str]) -> None:
+    """The search itself excludes small GPUs, so that only a wider one can count them."""
+    own = {**environ, "STATIONMASTER_VASTAI__MIN_VRAM_GB": "4000"}
+    none = answer_of(*_WORDS, "--max-price", "0.001", "--json", environ=own)["no_offer"]
+    assert any("less than 4000 GiB of GPU memory" in reason for reason in none["reasons"])
+    assert not any("--max-price" in remedy for remedy in none["remedies"]), "a higher price alone would not help"

@@ -59,9 +59,9 @@ def offers(
 
 def _show(ranking: Ranking, *, limit: int) -> None:
     if not ranking.chosen:
-        typer.echo("no offer fits; raise --max-price, allow other GPUs (VASTAI_PREFERRED_GPUS), or try again later")
-    else:
-        typer.echo(f"{'ID':<12} {'GPU':<22} {'$/H':>8} {'TIME':>7} {'JOB':>8}  REGION")
+        _show_why_none(ranking)
+        return
+    typer.echo(f"{'ID':<12} {'GPU':<22} {'$/H':>8} {'TIME':>7} {'JOB':>8}  REGION")
     for ranked in ranking.chosen[:limit]:
         offer = ranked.offer
         gpu = f"{offer.gpus}x {offer.gpu}" if offer.gpus > 1 else (offer.gpu or "none")
@@ -70,3 +70,11 @@ def _show(ranking: Ranking, *, limit: int) -> None:
         typer.echo(f"{offer.id:<12} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {offer.region or ''}")
     for group in ranking.groups():
         typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")
+
+
+def _show_why_none(ranking: Ranking) -> None:
+    typer.echo("no offer fits")
+    if ranking.no_offer is not None:
+        for reason in ranking.no_offer.reasons:
+            typer.echo(f"left out: {reason}")
+        typer.echo(f"what helps: {ranking.no_offer.what_helps}")

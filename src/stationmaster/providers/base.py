@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import MicroDollars
-from stationmaster.offers import Ranking
+from stationmaster.offers import NoOffer, Ranking
 
 
 class Provider(Protocol):
@@ -111,6 +111,14 @@ class RanksOffers(Protocol):
     """A provider with a market: the cost of each offer for the whole job, and why others were excluded."""
 
     async def ranking(self, want: Requirements) -> Ranking: ...
+
+
+@runtime_checkable
+class ExplainsNoOffer(Protocol):
+    """A provider that knows why `offers` is empty."""
+
+    async def why_no_offer(self, want: Requirements) -> NoOffer:
+        """Why nothing that is there satisfies `want`, and only what would help. Asked after `offers` was empty."""
 
 
 @runtime_checkable

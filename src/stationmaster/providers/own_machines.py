@@ -26,8 +26,8 @@ from stationmaster.errors import (
     Unreachable,
 )
 from stationmaster.model import Label, Listing, Machine, MachineStatus, Offer, Requirements, SshAccess
-from stationmaster.money import MicroDollars
-from stationmaster.offers import least_vram_mib
+from stationmaster.money import MicroDollars, format_dollars
+from stationmaster.offers import NoOffer, least_vram_mib
 from stationmaster.providers import own_machine_script
 from stationmaster.settings import OwnHostSettings
 
@@ -91,7 +91,7 @@ class SshProvider:
                 "none of your own machines is in the settings",
                 hint="""set ssh.hosts, as in STATIONMASTER_SSH__HOSTS='[{"address": "localhost"}]'""",
             )
-        fitting = [host for host in self._hosts.values() if _fits(host, want)]
+        fitting = [host for host in self._hosts.values() if _misfit(host, want) is None]
         answers = await asyncio.gather(*(_settled(self._room(host)) for host in fitting))
         rooms = [(host, room) for host, room in zip(fitting, answers, strict=True) if isinstance(room, _Room)]
         roomy = [(host, room) for host, room in rooms if room.disk_free_bytes >= want.disk_gib * _GIB]
@@ -99,6 +99,15 @@ class SshProvider:
             _raise_first_problem(answers)
         free = [(host, room) for host, room in roomy if room.taken < host.slots]
         return [_offer(host) for host, _ in sorted(free or roomy, key=lambda pair: _rank(pair[0], pair[1], want))]
+
+    async def why_no_offer(self, want: Requirements) -> NoOffer:
+        asked = await asyncio.gather(*(self._misfit_now(host, want) for host in self._hosts.values()))
+        misfits = [misfit for misfit in asked if misfit is not None]
+        remedies = [misfit.remedy for misfit in misfits if misfit.remedy]
+        return NoOffer(
+            reasons=tuple(misfit.why for misfit in misfits) or ("a machine that fits answers again",),
+            remedies=(*dict.fromkeys(remedies), "add a machine that fits to ssh.hosts"),
+        )
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
         host = self._host(offer.id)
@@ -144,6 +153,19 @@ class SshProvider:
             await self._ask(host, "destroy", {"label": label}, limit_seconds=self._limits.destroy)
         except (RemoteError, ConfigInvalid) as problem:
             raise _as_provider_error(host, problem) from problem
+
+    async def _misfit_now(self, host: OwnHostSettings, want: Requirements) -> _Misfit | None:
+        """As `_misfit`, and whether it answers and has the disk."""
+        if (misfit := _misfit(host, want)) is not None:
+            return misfit
+        room = await _settled(self._room(host))
+        if not isinstance(room, _Room):
+            return _Misfit(str(room))
+        free_gib = room.disk_free_bytes / _GIB
+        if free_gib >= want.disk_gib:
+            return None
+        why = f"{host.name} has {free_gib:.3g} GiB of free disk ({want.disk_gib:.3g} needed)"
+        return _Misfit(why, f"free some disk on {host.name}")
 
     async def _room(self, host: OwnHostSettings) -> _Room:
         answer = await self._look(host, "look_for_room", {})
@@ -235,10 +257,24 @@ class _Room:
     disk_free_bytes: int
 
 
-def _fits(host: OwnHostSettings, want: Requirements) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Misfit:
+    why: str
+    remedy: str = ""
+
+
+def _misfit(host: OwnHostSettings, want: Requirements) -> _Misfit | None:
+    """What the settings say against the host; None if it fits."""
+    if host.gpus < want.gpus:
+        return _Misfit(f"{host.name} has {host.gpus or 'no'} GPU in the settings ({want.gpus} needed)")
+    if want.gpus and host.vram_gib * 1024 < least_vram_mib(want.vram_gib):
+        have = f"{host.vram_gib:g} GiB of GPU memory in the settings"
+        return _Misfit(f"{host.name} has {have} ({want.vram_gib:g} needed)")
     if want.max_price_per_hour is not None and host.price_per_hour > want.max_price_per_hour:
-        return False
-    return host.gpus >= want.gpus and (not want.gpus or host.vram_gib * 1024 >= least_vram_mib(want.vram_gib))
+        price = format_dollars(host.price_per_hour, 3)
+        why = f"{host.name} is above the cap of {format_dollars(want.max_price_per_hour, 3)} per hour"
+        return _Misfit(why, f"submit with --max-price {price.lstrip('$')} or more")
+    return None
 
 
 def _rank(host: OwnHostSettings, room: _Room, want: Requirements) -> tuple[bool, int, int]:

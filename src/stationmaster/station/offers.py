@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from stationmaster.money import MicroDollars
-from stationmaster.offers import LeftOut, LeftOutGroup, RankedOffer, Ranking
+from stationmaster.offers import LeftOut, LeftOutGroup, NoOffer, RankedOffer, Ranking
 
-__all__ = ["LeftOut", "LeftOutGroup", "OfferSearch", "Offers", "RankedOffer", "Ranking"]
+__all__ = ["LeftOut", "LeftOutGroup", "NoOffer", "OfferSearch", "Offers", "RankedOffer", "Ranking"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

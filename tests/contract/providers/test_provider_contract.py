@@ -14,7 +14,8 @@ import pytest
 from stationmaster.errors import ProviderError
 from stationmaster.model import Requirements
 from stationmaster.money import MicroDollars
-from stationmaster.providers.base import CanRelabel, Provider
+from stationmaster.providers.base import CanRelabel, ExplainsNoOffer, Provider
+from stationmaster.providers.no_offer import why_no_offer
 from tests.support.machines.provider_benches import CONTRACT_PREFIX, Bench, ours
 
 WANT = Requirements(disk_gib=0.001)
@@ -58,6 +59,17 @@ async def test_nothing_dearer_than_wanted_is_offered(provider: Provider) -> None
     assert await provider.offers(dear) == []
     fair = Requirements(disk_gib=0.001, max_price_per_hour=prices[0])
     assert {offer.price_per_hour for offer in await provider.offers(fair)} == {prices[0]}
+
+
+@patient
+async def test_that_nothing_is_offered_has_a_reason_and_a_remedy(provider: Provider) -> None:
+    prices = sorted(offer.price_per_hour for offer in await provider.offers(WANT))
+    dear = Requirements(disk_gib=0.001, max_price_per_hour=MicroDollars(prices[0] - 1))
+    none = await why_no_offer(provider, dear)
+    assert "per hour" in none.why
+    assert none.remedies
+    if isinstance(provider, ExplainsNoOffer):
+        assert "--max-price" in none.what_helps
 
 
 @patient

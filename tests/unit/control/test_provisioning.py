@@ -23,8 +23,9 @@ from stationmaster.control.states.provisioning.handler import (
     decide,
     perform,
 )
-from stationmaster.control.states.provisioning.market import Market, within_agreed
+from stationmaster.control.states.provisioning.market import Market, not_agreed, within_agreed
 from stationmaster.errors import AccessRefused, DeliveryBusy, ProviderBusy, SecretRefused
+from stationmaster.event_sentences import sentence
 from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, RentedMachine, State
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.fake import FakeProvider
@@ -247,6 +248,28 @@ def test_a_job_for_which_nothing_was_offered_that_was_agreed_to_ends_with_that_r
     assert ended.explanation is not None
     assert "no offer within the agreed limits" in ended.explanation
     assert "its best other offer is RTX 4090 at $0.420 per hour" in ended.explanation
+
+
+def test_why_there_is_no_offer_is_told_while_a_job_waits_and_when_it_gives_up() -> None:
+    spec = replace(job().spec, quote=AGREED)
+    dear = [offer(id=str(price), price_per_hour=MicroDollars(price), gpu="RTX 4090") for price in (420_000, 500_000)]
+    slow = offer(id="slow", price_per_hour=MicroDollars(100_000), gpu="RTX 3090")
+    none = not_agreed([*dear, slow], job(spec=spec))
+    assert none.reasons == (
+        "2 × above the $0.372 per hour that you agreed to (from $0.420 per hour)",
+        "1 × slower than the RTX 4090 that you agreed to (from $0.100 per hour)",
+    )
+    assert f"stationmaster retry {spec.id}" in none.what_helps
+    first = decide(seen(requested(), listing(), others=tuple(dear), no_offer=none), POLICY)
+    assert first.write is not None
+    (told,) = first.write.events
+    said = sentence(told.kind, told.payload)
+    assert "Left out: 2 × above the $0.372 per hour" in said
+    assert "What helps: cancel the job" in said
+    last = job(state=State.PROVISIONING, state_since=90.0, attempt=3, failed_before_login=2, failed_after_login=0)
+    ended = after(decide(seen(requested(), listing(), no_offer=none, job=last, now=90.0 + 901), POLICY))
+    assert "Left out: 2 × above the $0.372 per hour" in str(ended.explanation)
+    assert "What helps: cancel the job" in str(ended.explanation)
 
 
 AGREED = replace(job().spec.quote, price_per_hour=MicroDollars(310_000), gpu="RTX 4090")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import MicroDollars, from_dollars
-from stationmaster.offers import Candidate, Preferences, least_vram_mib, rank
+from stationmaster.offers import Candidate, Preferences, least_vram_mib, rank, why_none
 from tests.support.vast.vast_wishes import vast_settings
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=40.0, hours=10.0)
@@ -223,3 +223,57 @@ def test_among_equals_in_preference_the_cheapest_for_the_job_is_first(candidates
 def test_groups_count_everything_that_was_left_out(candidates: list[Candidate]) -> None:
     ranking = rank(candidates, WANT, vast_settings(preferred_gpus=("4090",)), hours_on)
     assert sum(group.count for group in ranking.groups()) == len(ranking.left_out)
+
+
+def remedies(*candidates: Candidate, want: Requirements = WANT, preferences: Preferences = PLAIN) -> list[str]:
+    """What helps besides waiting."""
+    return list(why_none(rank(candidates, want, preferences, hours_on)).remedies[:-1])
+
+
+def test_no_offer_is_explained_by_how_many_each_requirement_excluded() -> None:
+    want = replace(WANT, max_price_per_hour=from_dollars("0.45"))
+    dear = [offered(id=price, price=price) for price in ("0.90", "0.6001")]
+    none = why_none(rank([*dear, offered(vram_gib=8.0, price="0.10")], want, PLAIN, hours_on))
+    assert none.reasons == (
+        "2 × above the cap of $0.450 per hour (from $0.600 per hour)",
+        "1 × less than 24 GiB of GPU memory (from $0.100 per hour)",
+    )
+    assert none.remedies == ("submit with --max-price 0.601 or more", "wait until the market has other offers")
+
+
+@pytest.mark.parametrize(
+    ("candidate", "remedy"),
+    [
+        (offered(region="Hong Kong, HK"), ["remove HK from vastai.blocked_regions"]),
+        (offered(verified=False), ["set vastai.verified_only to false"]),
+        (offered(reliability=0.9496), ["lower vastai.min_reliability to 0.949"]),
+        (offered(cuda=11.8), ["lower vastai.min_cuda to 11.8"]),
+        (offered(price="9"), ["raise vastai.max_bid_per_hour to 9.000 or more"]),
+        (offered(rentable=False), []),
+        (offered(gpus=0), []),
+        (offered(vram_gib=8.0), []),
+        (offered(disk_gib=39.0), []),
+        (offered(contract_hours=14.9), []),
+    ],
+)
+def test_only_a_change_that_allows_an_offer_is_named(candidate: Candidate, remedy: list[str]) -> None:
+    assert remedies(candidate, preferences=vast_settings(max_bid_per_hour=from_dollars("4.50"))) == remedy
+
+
+def test_a_higher_price_is_no_remedy_if_the_dear_offers_do_not_fit_either() -> None:
+    want = replace(WANT, max_price_per_hour=from_dollars("0.45"))
+    assert remedies(offered(price="0.90", vram_gib=8.0), want=want) == []
+    assert remedies(offered(price="0.90", region="Hong Kong, HK"), want=want) == []
+
+
+def test_what_a_setting_asks_for_beyond_the_job_can_be_given_up() -> None:
+    small = replace(WANT, vram_gib=12.0)
+    asks_more = vast_settings(min_vram_gb=24.0)
+    card = offered(vram_gib=16376 / 1024)
+    assert remedies(card, want=small, preferences=asks_more) == ["lower vastai.min_vram_gb to 16"]
+    assert remedies(offered(vram_gib=8.0), want=small, preferences=asks_more) == []
+
+
+def test_an_empty_market_and_one_that_has_changed_are_told_as_such() -> None:
+    assert why_none(rank([], WANT, PLAIN, hours_on)).reasons == ("nothing is offered now",)
+    assert why_none(rank([offered()], WANT, PLAIN, hours_on)).remedies == ("try again",)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from stationmaster.errors import AccessRefused, ConfigInvalid, NoCapacity
 from stationmaster.estimate import gpu_factor
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import ZERO, MicroDollars
-from stationmaster.offers import HoursOn, Ranking, price_cap, rank
+from stationmaster.offers import HoursOn, NoOffer, Ranking, price_cap, rank, why_none
 from stationmaster.providers.vastai.client import RentOrder, VastClient
 from stationmaster.providers.vastai.machine_status import machine
 from stationmaster.providers.vastai.onstart import guard_environment, host_keys_in, onstart_script
-from stationmaster.providers.vastai.search import candidate, disk_gb, gib, search_query
+from stationmaster.providers.vastai.search import candidate, disk_gb, gib, search_query, wide_query
 from stationmaster.providers.vastai.wire import ChargeRow, InstanceRow
 from stationmaster.settings import SweepSettings, VastSettings
 from stationmaster.settings.machines import DEFAULT_JOB_ROOT
@@ -44,7 +45,8 @@ class VastOptions:
 
 
 class VastProvider:
-    """Implements Provider, CanStop, CanRelabel, CanLetUsIn, KnowsHostKeys, KnowsKeys, NeedsKey and KnowsMoney."""
+    """Implements Provider and what else a market has: ranks offers, explains their absence, stops, relabels, reports
+    keys and money."""
 
     def __init__(self, client: VastClient, *, options: VastOptions, name: str = "vastai") -> None:
         self.name = name
@@ -66,16 +68,26 @@ class VastProvider:
 
     async def ranking(self, want: Requirements) -> Ranking:
         """Offers, best first, with the cost of the whole job; and why others were excluded."""
-        options, want = self._options, self._as_rented(want)
-        preferences = options.settings
-        storage_gb = disk_gb(want, default_gb=options.settings.default_disk_gb)
-        rows = await self._client.search(
-            search_query(want, preferences, storage_gb=storage_gb),
-            pages=options.search_pages,
-            until_price=price_cap(want, preferences),
-        )
+        want, preferences = self._as_rented(want), self._options.settings
+        query = search_query(want, preferences, storage_gb=self._storage_gb(want))
+        return await self._ranked(query, want, until_price=price_cap(want, preferences))
+
+    async def why_no_offer(self, want: Requirements) -> NoOffer:
+        """By a search without filters: the service does not tell how many offers a filter excluded."""
+        want = self._as_rented(want)
+        return why_none(await self._ranked(wide_query(want, storage_gb=self._storage_gb(want)), want))
+
+    async def _ranked(
+        self, query: Mapping[str, Any], want: Requirements, *, until_price: MicroDollars | None = None
+    ) -> Ranking:
+        options = self._options
+        rows = await self._client.search(query, pages=options.search_pages, until_price=until_price)
         candidates = [candidate(row, want, provider=self.name, bid_share=options.bid_share) for row in rows]
-        return rank(candidates, replace(want, disk_gib=gib(storage_gb)), preferences, _hours_on(want))
+        needed = replace(want, disk_gib=gib(self._storage_gb(want)))
+        return rank(candidates, needed, options.settings, _hours_on(want))
+
+    def _storage_gb(self, want: Requirements) -> float:
+        return disk_gb(want, default_gb=self._options.settings.default_disk_gb)
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
         """Rent the offer. If the service refused but rented anyway, the machine counts as failed."""

@@ -44,6 +44,20 @@ def search_query(want: Requirements, preferences: Preferences, *, storage_gb: fl
     return query
 
 
+def wide_query(want: Requirements, *, storage_gb: float) -> dict[str, Any]:
+    """The body of a search for all that can be rented, with no more GPUs than are wanted.
+
+    The ranking applies every requirement to what is found, so that it can report which one excluded how many.
+    """
+    return {
+        "type": "bid" if want.interruptible else "on-demand",
+        "allocated_storage": storage_gb,
+        "external": {"eq": False},
+        "rentable": {"eq": True},
+        "num_gpus": {"lte": max(want.gpus, 1)},
+    }
+
+
 def candidate(row: OfferRow, want: Requirements, *, provider: str, bid_share: float) -> Candidate:
     """One row of a search in our units. We bid `bid_share` of the minimum bid, so that we are not outbid at once."""
     bid, price = None, row.dph_total

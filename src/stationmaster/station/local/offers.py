@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from stationmaster.errors import UserError
 from stationmaster.model import Requirements
 from stationmaster.money import cost
 from stationmaster.offers import RankedOffer, Ranking
 from stationmaster.providers.base import Provider, RanksOffers
+from stationmaster.providers.no_offer import why_no_offer
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import Needs
 from stationmaster.station.local.installation import Installation
@@ -26,7 +28,7 @@ class LocalOffers:
             raise UserError(f"hours: {search.hours} is not a number of hours", hint="write hours, for example 1.5")
         provider = self._installation.provider(search.provider, search.account)
         recipe = find(search.recipe, folders=self._installation.settings.recipes).recipe
-        return asyncio.run(_ranking(provider, _requirements(recipe.needs, search)))
+        return asyncio.run(_explained(provider, _requirements(recipe.needs, search)))
 
 
 def _requirements(needs: Needs, search: OfferSearch) -> Requirements:
@@ -39,6 +41,11 @@ def _requirements(needs: Needs, search: OfferSearch) -> Requirements:
         max_price_per_hour=search.max_price,
         interruptible=search.interruptible,
     )
+
+
+async def _explained(provider: Provider, want: Requirements) -> Ranking:
+    ranking = await _ranking(provider, want)
+    return ranking if ranking.chosen else replace(ranking, no_offer=await why_no_offer(provider, want))
 
 
 async def _ranking(provider: Provider, want: Requirements) -> Ranking:

@@ -7,7 +7,7 @@ from typing import Any, Self
 from pydantic import Field
 
 from stationmaster.model import Offer
-from stationmaster.station.offers import LeftOut, LeftOutGroup, RankedOffer, Ranking
+from stationmaster.station.offers import LeftOut, LeftOutGroup, NoOffer, RankedOffer, Ranking
 from stationmaster.station.wire.document import Document, Usd
 
 
@@ -68,14 +68,16 @@ class LeftOutDocument(OfferDocument):
     kind: str = Field(examples=["above the cap of $0.600 per hour"])
     """The reason, in the words that all machines left out for it share."""
     too_dear: bool = False
-    """Its price is the reason; a higher limit may allow it."""
+    """Its price is the reason; a higher limit allows it."""
+    remedy: str = Field(default="", examples=["remove HK from vastai.blocked_regions"])
+    """What you can change to allow it; empty if nothing, or if several things are against it."""
 
     @classmethod
     def of(cls, out: LeftOut) -> Self:
-        return cls(**_fields(out.offer), why=out.why, kind=out.kind, too_dear=out.too_dear)
+        return cls(**_fields(out.offer), why=out.why, kind=out.kind, too_dear=out.too_dear, remedy=out.remedy)
 
     def value(self) -> LeftOut:
-        return LeftOut(offer=self.offer(), why=self.why, kind=self.kind, too_dear=self.too_dear)
+        return LeftOut(offer=self.offer(), why=self.why, kind=self.kind, too_dear=self.too_dear, remedy=self.remedy)
 
 
 class LeftOutGroupDocument(Document):
@@ -86,7 +88,7 @@ class LeftOutGroupDocument(Document):
     from_price_per_hour_usd: Usd
     """The price of the cheapest of them."""
     too_dear: bool = False
-    """Their price is the reason; a higher limit may allow them."""
+    """Their price is the reason; a higher limit allows them."""
 
     @classmethod
     def of(cls, group: LeftOutGroup) -> Self:
@@ -98,6 +100,15 @@ class LeftOutGroupDocument(Document):
         )
 
 
+class NoOfferDocument(Document):
+    """Why nothing can be rented for the recipe now."""
+
+    reasons: tuple[str, ...] = Field(examples=[("12 × above the cap of $0.300 per hour (from $0.467 per hour)",)])
+    """Each requirement that excluded offers, and how many."""
+    remedies: tuple[str, ...] = Field(examples=[("submit with --max-price 0.467 or more",)])
+    """What would help; each alone is enough."""
+
+
 class RankingDocument(Document):
     """What can be rented now for a recipe, and what cannot be used."""
 
@@ -106,6 +117,8 @@ class RankingDocument(Document):
     left_out: tuple[LeftOutDocument, ...]
     left_out_by_reason: tuple[LeftOutGroupDocument, ...]
     """The most frequent reason first."""
+    no_offer: NoOfferDocument | None = None
+    """Set if there is no offer."""
 
     @classmethod
     def of(cls, ranking: Ranking) -> Self:
@@ -113,11 +126,16 @@ class RankingDocument(Document):
             offers=tuple(RankedOfferDocument.of(each) for each in ranking.chosen),
             left_out=tuple(LeftOutDocument.of(each) for each in ranking.left_out),
             left_out_by_reason=tuple(LeftOutGroupDocument.of(each) for each in ranking.groups()),
+            no_offer=None
+            if (none := ranking.no_offer) is None
+            else NoOfferDocument(reasons=none.reasons, remedies=none.remedies),
         )
 
     def value(self) -> Ranking:
         return Ranking(
-            chosen=tuple(each.value() for each in self.offers), left_out=tuple(each.value() for each in self.left_out)
+            chosen=tuple(each.value() for each in self.offers),
+            left_out=tuple(each.value() for each in self.left_out),
+            no_offer=None if (none := self.no_offer) is None else NoOffer(reasons=none.reasons, remedies=none.remedies),
         )
 
 

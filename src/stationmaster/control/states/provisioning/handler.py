@@ -48,6 +48,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
+from stationmaster.offers import NoOffer
 from stationmaster.providers.base import CanRelabel, Provider
 from stationmaster.store.writes import NewEvent, Write
 
@@ -217,8 +218,15 @@ def _market(view: ProvisioningView) -> Market | None:
 def _wait_for_an_offer(view: Listed, market: Market, policy: Policy) -> Write:
     """Wait rather than rent above the agreed price: a matching offer may appear within a minute."""
     after, seconds, failures = failed_try(view.visit.job, policy)
+    none = market.no_offer or NoOffer(reasons=())
     event = NewEvent(
-        kind="waiting_for_offer", payload={"agreed": agreed_limits(after.spec), "offered": market.next_best}
+        kind="waiting_for_offer",
+        payload={
+            "agreed": agreed_limits(after.spec),
+            "offered": market.next_best,
+            "reasons": list(none.reasons),
+            "remedies": list(none.remedies),
+        },
     )
     return wait(after, seconds, events=() if failures else (event,), alerts=_slow_alerts(view, policy))
 
@@ -231,6 +239,8 @@ def _out_of_time(view: NoAnswer | Listed, policy: Policy) -> Write:
         explanation = f"{job.spec.provider} had no offer within the agreed limits ({agreed}) for {waited}"
         if best := market.next_best:
             explanation = f"{explanation}; its best other offer is {best}"
+        if none := market.no_offer:
+            explanation = f"{explanation}. Left out: {none.why}. What helps: {none.what_helps}"
         return _give_up(view, Reason.NO_OFFER, explanation)
     explanation = f"no machine was ready for login within {waited}"
     if problem := job.machine.login_problem:
@@ -355,9 +365,6 @@ def _offer_refused(action: Create, job: Job, view: ProvisioningView, policy: Pol
     after, seconds, _ = failed_try(replace(job, machine=replace(job.machine, refused_offers=refused)), policy)
     event = NewEvent(kind="create_refused", payload={"problem": problem})
     return wait(after, policy.provider_look_seconds if others else seconds, events=(event,))
-
-
-HANDLER = Handler(observe=observe, decide=decide, perform=perform)
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -11,7 +11,9 @@ from stationmaster.errors import DeliveryBusy, SecretRefused
 from stationmaster.estimate import is_as_fast, most_per_hour
 from stationmaster.model import AdoptedTraining, Job, JobSpec, Label, Offer, Quote, Rental, Requirements
 from stationmaster.money import format_dollars
+from stationmaster.offers import LeftOut, NoOffer, Ranking, why_none
 from stationmaster.providers.base import KnowsMoney, Provider
+from stationmaster.providers.no_offer import why_no_offer
 from stationmaster.recipes.schema import Recipe
 
 
@@ -22,6 +24,7 @@ class Market:
     asked_at: float  # when the create is about to be sent: the search may take long
     offers: tuple[Offer, ...] = ()  # within what the user agreed to
     others: tuple[Offer, ...] = ()  # that would do, but cost more than agreed or are slower
+    no_offer: NoOffer | None = None  # why there is no offer, where it is going to be told
     no_credit: str | None = None  # why the provider account's credit is too small
     not_takeable: str | None = None  # why the machine of an adopted training cannot become the job's
     secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs cannot be sent
@@ -66,7 +69,17 @@ async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
     agreed = within_agreed(found, job.spec)
     others = tuple(offer for offer in found if offer not in agreed)
     no_credit = await credit_problem(job.spec.quote, provider)
-    return replace(market, offers=tuple(agreed), others=others, no_credit=no_credit)
+    market = replace(market, offers=tuple(agreed), others=others, no_credit=no_credit)
+    if agreed or not _is_told(visit, world):
+        return market
+    none = not_agreed(others, job) if others else await why_no_offer(provider, want)
+    return replace(market, no_offer=none)
+
+
+def _is_told(visit: Visit, world: World) -> bool:
+    """Whether this visit tells why there is no offer: the first and the last do. A reason may cost another search."""
+    job = visit.job
+    return job.setbacks.failures == 0 or visit.now - job.state_since > world.policy.limits.ready
 
 
 async def _adopted_machine(training: AdoptedTraining, provider: Provider, market: Market) -> Market:
@@ -113,6 +126,22 @@ def within_agreed(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
         return list(offers)
     most = most_per_hour(spec.quote, spec.max_price_per_hour)
     return [offer for offer in offers if offer.price_per_hour <= most and is_as_fast(offer.gpu, spec.quote.gpu)]
+
+
+def not_agreed(others: Iterable[Offer], job: Job) -> NoOffer:
+    """Why each of these offers is outside of what the user agreed to."""
+    left_out = tuple(_outside_agreed(offer, job) for offer in others)
+    return why_none(Ranking(chosen=(), left_out=left_out))
+
+
+def _outside_agreed(offer: Offer, job: Job) -> LeftOut:
+    most, agreed = most_per_hour(job.spec.quote, job.spec.max_price_per_hour), job.spec.quote.gpu
+    remedy = f"cancel the job and run `stationmaster retry {job.id}`, which asks at today's price"
+    if not is_as_fast(offer.gpu, agreed):
+        why = f"slower than the {agreed} that you agreed to"
+        return LeftOut(offer=offer, why=why, kind=why, remedy=remedy)
+    why = f"above the {format_dollars(most, 3)} per hour that you agreed to"
+    return LeftOut(offer=offer, why=why, kind=why, too_dear=True, remedy=remedy)
 
 
 def agreed_limits(spec: JobSpec) -> str:

@@ -23,6 +23,7 @@ from stationmaster.model import FinishedRun, Offer, Requirements
 from stationmaster.money import ZERO
 from stationmaster.offers import least_vram_mib, mentions, sold_vram_gib
 from stationmaster.providers.base import Provider
+from stationmaster.providers.no_offer import why_no_offer
 from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
 
@@ -146,11 +147,11 @@ class Chooser:
     def _no_offer(self, want: Requirements) -> NoOfferFits:
         if self.provider.name == "loopback":
             _require_room(self.home, want.disk_gib)
+        none = asyncio.run(why_no_offer(self.provider, want))
+        search = f"stationmaster offers --recipe {self.recipe.reference} --provider {self.provider.name}"
         return NoOfferFits(
-            f"no offer of {self.provider.name} fits {self.recipe.reference}",
-            hint=f"it needs {want.gpus} GPU with {want.vram_gib:g} GiB and {want.disk_gib:g} GiB of disk; raise the "
-            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "
-            "the market to change; `stationmaster offers` shows why offers were left out",
+            f"no offer of {self.provider.name} fits {self.recipe.reference}: {none.why}",
+            hint=f"{none.what_helps}; `{search}` shows what is offered",
         )
 
 
