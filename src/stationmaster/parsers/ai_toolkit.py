@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from stationmaster.parsers import stages
 from stationmaster.parsers.bars import Bar
 from stationmaster.parsers.base import ErrorKind, Fault, Parsed, Phase
 from stationmaster.parsers.error_kinds import kind_of
@@ -50,9 +51,14 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
 
 
 def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
-    """The training bar carries the job's name; one without a name counts images or buckets."""
-    is_ours = memory.family == "ai-toolkit" and memory.bar_identity is None
-    return Parsed(phase=Phase.LOADING) if is_ours and not bar.description and not bar.postfix else None
+    """The training bar carries the job's name; one without a name counts images, buckets or blocks."""
+    if memory.family != FAMILY.name or memory.bar_identity is not None:
+        return None
+    if not bar.description:
+        return Parsed(phase=Phase.LOADING) if not bar.postfix else None
+    if memory.announced == Phase.CACHING and not stages.names_stage(bar.description):
+        memory.announced = None  # it is the job's: its values come with the first step
+    return None
 
 
 FAMILY = Family(
@@ -63,6 +69,10 @@ FAMILY = Family(
         "running 1 job",
         "generating baseline samples before training",
         "saving at step ",
+        "preprocessing image dimensions",
+        "preprocessing video dimensions",
+        "#### important resuming from ",
+        " transformer blocks",
     ),
     read_line=read_line,
     read_bar=read_bar,

@@ -16,12 +16,12 @@ _COUNTERS = re.compile(
     rf"|(?<![\d.,])(?P<alone>\d++) ?[a-z]*+ \[(?P<alone_elapsed>{_TIME}), "
     rf"|\[ *+(?P<boxed_n>\d++)/(?P<boxed_m>\d++) +(?P<boxed_elapsed>{_TIME})"
     rf"(?: *< *(?P<boxed_eta>{_TIME}|\?)|(?=, Epoch ))"
-    rf"|(?<=\| )(?P<short_n>\d++)/(?P<short_m>\d++) +(?P<short_elapsed>{_TIME})\s*$"
+    rf"|(?<=\| )(?P<short_n>\d++)/(?P<short_m>\d++)(?: +(?P<short_elapsed>{_TIME}))?\s*$"
     r"|(?<=[━─╸╺ ])(?P<plain_n>\d++)/(?P<plain_m>\d++|--) ++(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
     r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]++ ?(?:it/s|s/it) ++[\d.:hms]++(?:<|$|\s)))"
 )
 # What every bar has, and few other lines: looking for it first makes them twice as quick to read.
-_CLOCK_OR_PACE = re.compile(r"\d:\d\d|it/s|s/it")
+_CLOCK_OR_PACE = re.compile(r"\d:\d\d|it/s|s/it|%\|")
 # Nearly all bars are drawn like this, and reading them is most of the work.
 _USUAL = re.compile(
     rf"(?P<head>[^%|\[\]]{{0,200}}?):? *+\d{{1,3}}%\|[^|\[\]]*+\| (?P<n>\d++)/(?P<m>\d++) "
@@ -30,19 +30,20 @@ _USUAL = re.compile(
 )
 _RATE = re.compile(r"\s*,?\s*([\d.]+ ?[A-Za-zµ]+/[A-Za-z]+|\?[ A-Za-zµ]*/?[A-Za-z]*)")
 _SHORT_ETA = re.compile(r" *[\d.:hms]+< *([\d.:hms]+)")
+_DRAWN = re.compile(r"(\d{1,3})%\|[^|]*\| $")
 _PERCENT_END = re.compile(r"(\d{1,3}(?:\.\d+)?)% *$")
 # A log line printed over the end of a bar starts with its date, glued to the last number.
 _GLUED_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\d\d/\d\d/\d{4} \d\d:\d\d")
 # What may stand after the last comma of a bar cut at the terminal's edge.
-_CUT_VALUE = re.compile(r"\s*+[\w/.?-]*+(?: [\w/.]++)?+(?:\s*+[=:]\s*+\S*+)?+\s*+$")
+_CUT_VALUE = re.compile(r"\s*+[\w/.?-]*+(?: [\w/.]++)?(?:\s*+[=:]\s*+\S*+)?\s*+$")
 
 # A bar as it is drawn again and again, in bytes: runs of such redraws are skipped unread.
-_REDRAWN_NUMBER = rb"[-+]?\d[\d.]*+(?:e[-+]?\d++)?+"
+_REDRAWN_NUMBER = rb"[-+]?\d[\d.]*+(?:e[-+]?\d++)?"
 _REDRAW = re.compile(
     rb"(?P<head>[^|\r\n\x1b\x08\x00^]{0,200}?) {0,3}\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?P<n>\d++)/(?P<m>\d++) "
     rb"\[[\d:]++<[\d:?]++(?:, *[\d.]++ ?(?P<unit>[A-Za-z]+/[a-z]+))(?P<postfix>[^\]\r\n\x1b\x08\x00]{0,200})\] *$"
 )
-_REDRAWN_VALUE = re.compile(rb"(?<![\w.])[-+]?\d[\d.]*+(?:e[-+]?\d++)?+(?![\w.])")
+_REDRAWN_VALUE = re.compile(rb"(?<![\w.])[-+]?\d[\d.]*+(?:e[-+]?\d++)?(?![\w.])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ def split_bars(text: str) -> list[Bar | str]:
     rest = 0
     for index, core in enumerate(cores):
         head_start = _head_start(text, rest, core.start())
-        if head_start is None:
+        if head_start is None or not _is_whole(core, text[rest : core.start()]):
             continue
         if before := text[rest:head_start].strip():
             parts.append(before)
@@ -124,7 +125,7 @@ def _redraw_pattern(head: bytes, total: bytes, postfix: bytes) -> re.Pattern[byt
             _redraw_patterns.clear()
         _redraw_patterns[key] = re.compile(
             rb"(?:( *+" + head + rb" *+\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?!0/|" + total + rb"/)\d++/" + total
-            + rb" \[[\d:]++<[\d:?]++, *+[\d.]++ ?(?:it/s|s/it|[A-Za-z]++/s)" + postfix + rb"\] *+)[\r\n]++)++"
+            + rb" \[[\d:]++<[\d:?]++, *+[\d.]++ ?(?:it/s|s/it|[A-Za-z]++/s)" + postfix + rb"\] *+)[\r\n]++){1,1000}"
         )  # fmt: skip
     return _redraw_patterns[key]
 
@@ -158,6 +159,15 @@ def _head_start(text: str, start: int, core_start: int) -> int | None:
     if stripped.endswith("|") and stripped.count("|") == 1 and "%" not in stripped and stripped != "|":
         return None
     return start
+
+
+def _is_whole(core: re.Match[str], head: str) -> bool:
+    """Whether a counter at the end of the text, without a time, has all its digits: they agree with the percentage."""
+    if core["short_n"] is None or core["short_elapsed"] is not None:
+        return True
+    drawn = _DRAWN.search(head)
+    n, m = int(core["short_n"]), int(core["short_m"])
+    return drawn is not None and abs(int(drawn[1]) * m - 100 * n) <= m
 
 
 def _next_head(text: str, start: int, next_core: int) -> int:

@@ -43,6 +43,8 @@ def read_dict(line: Line, memory: Memory) -> Parsed | None:
     if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
         memory.loss_since_bar = True
         return Parsed(step=parsed.step if parsed else None, epoch=parsed.epoch if parsed else None, finished=True)
+    if parsed is not None and _counts_evaluations(parsed, memory):  # mmengine's own file
+        return Parsed(phase=Phase.EVALUATING)
     if parsed is not None and (parsed.loss is not None or parsed.step is not None):
         _confirm_bar(memory)
         return parsed
@@ -50,6 +52,12 @@ def read_dict(line: Line, memory: Memory) -> Parsed | None:
         memory.doubt_bar()
         return Parsed(phase=Phase.EVALUATING if not memory.finished else None, epoch=parsed.epoch if parsed else None)
     return parsed
+
+
+def _counts_evaluations(parsed: Parsed, memory: Memory) -> bool:
+    """A record without loss and learning rate whose step went back, after records that had them."""
+    has_values = parsed.loss is not None or parsed.learning_rate is not None
+    return memory.has_step_loss and not has_values and (parsed.step or 0) < (memory.step or 0)
 
 
 def _confirm_bar(memory: Memory) -> None:

@@ -13,7 +13,8 @@ from stationmaster.parsers.pairs import Pair, find_pairs
 from stationmaster.parsers.quantities import per_second
 from stationmaster.parsers.values import values_of
 
-_MODE = re.compile(r"(?:Epoch|Iter)\((?P<mode>\w+)\)\s*(?:\[\s*(?P<epoch>\d+)\])?\s*\[\s*(?P<n>\d+)/\s*(?P<m>\d+)\]")
+_MODE = re.compile(r"(?:Epoch|Iter)\(train\)\s*(?:\[\s*(?P<epoch>\d+)\])?\s*\[\s*(?P<n>\d+)/\s*(?P<m>\d+)\]")
+_EVALUATION_MODE = re.compile(r"(?:Epoch|Iter)\((?!train\))\w+\)\s*(?:\[\s*(?P<epoch>\d+)\]\s*)?\[")
 _EPOCH_THEN_STEP = re.compile(
     r"(?:\bepoch\b:?|\btrain:) *+"
     r"(?:\[ *+(?P<boxed>\d++)(?:/ *+(?P<boxed_of>\d++))? *\]|(?P<bare>\d++)(?:/(?P<bare_of>\d++))?) *+"
@@ -24,6 +25,9 @@ _EPOCH_THEN_STEP = re.compile(
 _RANGE = re.compile(r"(?P<epoch>\d+)epoch:(?P<mode>\w+):(?:\d+-(?P<n>\d+)batch)?")  # ESPnet, FunASR
 _EPOCH_STARTED = re.compile(r"(?P<epoch>\d+)/(?P<epochs>\d+)epoch started")
 _PAIR_IN_BOX = re.compile(r"\[ *(?P<epoch>\d+), +(?P<n>\d+)\] +loss:", re.IGNORECASE)  # the PyTorch tutorial
+_TWO_BOXES = re.compile(  # the PyTorch DCGAN example
+    r"\[ *(?P<epoch>\d+)/ *(?P<epochs>\d+)\] *\[ *(?P<n>\d+)/ *(?P<m>\d+)\][\s:,-]*(?=\S*loss)", re.IGNORECASE
+)
 _PER_STEP = re.compile(r"\b(?:eta|data\w*|lr\w*|\w+_lr|learning.rate|mem\w*)\b|_mem")
 _EVALUATION_BAR = re.compile(r"\[[ >=]*+\] *\d+/\d+, .{0,24}(?:task|it)/s, elapsed:")  # mmcv counts its tests like this
 _EVALUATION_BEFORE = re.compile(r"\b(?:val\w*|eval\w*|test\w*)\b", re.IGNORECASE)
@@ -35,13 +39,15 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
             return Parsed(phase=Phase.EVALUATING)
         if found := _PAIR_IN_BOX.match(line.message):
             return _progress(line, found["n"], None, float(found["epoch"]), None, found.end("n"))
+        if found := _TWO_BOXES.match(line.message):
+            return _progress(line, found["n"], found["m"], float(found["epoch"]), int(found["epochs"]), found.end())
     if not any(word in line.lower for word in ("epoch", "iter(", "train:")):
         return None
     if parsed := _read_range(line):
         return parsed
+    if found := _EVALUATION_MODE.search(line.message):
+        return Parsed(phase=Phase.EVALUATING, epoch=float(found["epoch"]) if found["epoch"] else None)
     if found := _MODE.search(line.message):
-        if found["mode"] != "train":
-            return Parsed(phase=Phase.EVALUATING)
         epoch = float(found["epoch"]) if found["epoch"] else None
         return _progress(line, found["n"], found["m"], epoch, None, found.end())
     found = _EPOCH_THEN_STEP.search(line.message)

@@ -136,6 +136,8 @@ class Memory:
             self._start_training()
         if parsed.skipped is not None:
             self.skipped = parsed.skipped
+        if self.finished and parsed.step is None and _is_next_epoch(parsed, self.epoch):
+            self.finished = self.fit_over = False  # what had ended was the training of one epoch
         self._take_progress(parsed)
         problems = self._take_problems(parsed)
         checkpoint = self._take_save(parsed.saved) if parsed.saved else None
@@ -184,6 +186,12 @@ class Memory:
             self.before_bar = None
             self.bar_identity = self.bar_total = None
 
+    def forget_counter(self, identity: str) -> None:
+        """The bar that was taken for the training's counts epochs."""
+        if self.bar_identity == identity:
+            self.bar_identity = self.bar_total = self.before_bar = None
+            self.step = self.total = self.scope = self.rate = self.eta_seconds = None
+
     def remember_full_bar(self, identity: str) -> None:
         if identity not in self.full_bars:
             self.full_bars = [*self.full_bars, identity][-MAX_REMEMBERED_BARS:]
@@ -208,9 +216,11 @@ class Memory:
             self._notice_movement(parsed)
             self._notice_restart(parsed)
             known_total = self._total_of_same(parsed) if parsed.total is None else None
+            is_told_again = parsed.total is None and parsed.step == self.step
             self.step, self.total = parsed.step, parsed.total if parsed.total is not None else known_total
             self.scope = Scope.EPOCH if self.step_restarts else parsed.scope or self.scope or Scope.RUN
-            if known_total is None or parsed.rate is not None or parsed.eta_seconds is not None:
+            continues = known_total is not None or is_told_again
+            if not continues or parsed.rate is not None or parsed.eta_seconds is not None:
                 self.rate, self.eta_seconds = parsed.rate, parsed.eta_seconds
         else:
             self.rate = self.rate if parsed.rate is None else parsed.rate
@@ -231,7 +241,7 @@ class Memory:
             or parsed.epoch is None
         ):
             return
-        self.step_restarts = self.step_restarts or (parsed.epoch >= before + 1 and parsed.step < self.step)
+        self.step_restarts = self.step_restarts or (parsed.epoch >= before + 1 and parsed.step <= self.step)
 
     def _total_of_same(self, parsed: Parsed) -> int | None:
         """The total printed before, when a line without one continues towards it."""
@@ -387,6 +397,11 @@ class Memory:
     def _counters(self) -> dict[str, object]:
         names = ("step", "total", "scope", "rate", "eta_seconds", "phase", "finished")
         return {name: getattr(self, name) for name in names}
+
+
+def _is_next_epoch(parsed: Parsed, epoch: float | None) -> bool:
+    """Whether a line announces the epoch after the last one, of a known number of epochs."""
+    return None not in (parsed.epoch, parsed.total_epochs, epoch) and parsed.epoch == (epoch or 0) + 1
 
 
 def _has_phase(parsed: Parsed) -> bool:

@@ -39,6 +39,8 @@ _STEP_TIME = any_of(
     r"^(?:train[ _])?(?:iter(?:ation)?|step|batch|per-step)[ _-]?(?:time|cost|timing|avg|duration)"
     r"(?:_ms| in s)?(?: \((?:m?s|sec)\))?$",
     r"^(?:avg_)?batch_cost$",
+    r"^(?:time|m?s|secs?|seconds)_per_(?:step|iter(?:ation)?|it|batch)$",
+    r"^(?:step|iter|batch)_(?:ms|dt)$",
     r"^elapsed time per iteration(?: \(m?s\))?$",
     r"^(?:ms|s|sec|seconds?)(?:/| per )(?:step|iter|it|batch)$",
     r"^(?:time|timing_s)/(?:iter|step)$",

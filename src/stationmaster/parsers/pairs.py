@@ -12,19 +12,19 @@ from typing import NamedTuple
 from stationmaster.parsers.names import NAME_LIMIT, Meaning, meaning_of
 
 _WORD = r"(?!(?:nan|inf|infinity)\b)[^\W\d][\w./@%#-]*+"
-_NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++(?!\d)|(?=\.\d))(?:\.\d*+)?(?:e[-+]?\d++)?"
+_NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)(?!,\d{3})|\d++(?!\d)|(?=\.\d))(?:\.\d*+)?(?:e[-+]?\d++)?"
 _TIME = (
     r"\d++ days?, *\d++:\d\d:\d\d|\d++:\d\d(?::\d\d)?(?:\.\d++)?(?![\d:])"
     r"|\d++ ?[dhm],? ?\d++ ?[hms](?:,? ?\d++ ?[ms])?(?:,? ?\d++ ?s)?(?![a-z/])"
 )
-_WHOLE = r"\d++(?:,\d{3})*+"
+_WHOLE = r"\d++(?:,\d{3})*(?!,\d{3})"
 _UNIT = (
     r"(?:ms|us|µs|sec|secs|seconds|s)(?:/[a-z]+)?|min(?:s|utes)?|hours?|hrs?"
-    r"|(?:it|iter|iters|steps?|batch|batches)/[a-z]+"
+    r"|(?:it|iter|iters|steps?|batch|batches)/[a-z]+(?! *[:=]? *[-+]?\d)"
 )
 # For lower case. A name starts at a word boundary and takes at most six words: a line is read in linear time.
 _PAIR = re.compile(
-    rf"(?<![\w./@%#-])(?P<name>{_WORD}(?: {_WORD}){{0,5}}+)(?: ?\((?P<note>[\w/]{{1,12}})\))?+"
+    rf"(?<![\w./@%#-])(?P<name>{_WORD}(?: {_WORD}){{0,5}})(?: ?\((?P<note>[\w/]{{1,12}})\))?"
     r"['\"`]?\s*+(?P<tie>[:=]?)\s*+(?:tensor|np\.float\d\d)?['\"`\[(]*+\s*+"
     rf"(?:(?P<time>{_TIME})|(?P<number>{_NUMBER}|[-+]?(?:nan|inf(?:inity)?)\b)"
     rf"(?:\s*/\s*(?P<of>{_WHOLE})(?![\d.]*[a-z])| of (?P<out_of>{_WHOLE})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from stationmaster.parsers.base import Parsed, Phase, Scope, any_of
 from stationmaster.parsers.counters import PrintedCounter, find_counter
@@ -18,9 +19,13 @@ _HEADER_TOTAL = any_of(
     r"(?:total (?:optimi[sz]ation |training |train |number of (?:training )?)?steps|max[_ ](?:train(?:ing)?[_ ])?steps"
     r"|num[_ ](?:train(?:ing)?[_ ])steps|(?:max|total|num)[_ ]iter(?:ation)?s|^start\w* training\W+iters"
     r"|学習ステップ数)\s*[:=]\s*([\d,]+)",
+    r"^training for ([\d,]+) (?:steps|iterations)\b",
+    r"\bmax: ([\d,]+) iters$",  # mmcv
 )
 _HEADER_EPOCHS = any_of(
     r"(?:num(?:ber of)?[_ ](?:train(?:ing)?[_ ])?epochs?|total[_ ]epochs?|epoch数|max[_ ]epochs?)\s*[:=]\s*([\d,]+)",
+    r"^training for ([\d,]+) epochs\b",
+    r"\bmax: ([\d,]+) epochs$",
 )
 _SET_EPOCHS = re.compile(r"\bepochs\s*[:=]\s*(\d{1,9})\b(?![./])")  # `epochs=10` among settings
 _STARTS = any_of(
@@ -86,11 +91,15 @@ _MEASURED = re.compile(
 _EPOCH_BEGINS = any_of(
     r"^(?:start(?:ing)?|begin(?:ning)?)(?: of)?(?: training)? epoch:? *(\d{1,9})(?: *(?:/|of) *(\d{1,9}))?(?![\d.])",
 )
-_STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ms *\|")  # llm.c names no names
+_SAVED_IN_EPOCH = re.compile(r"epoch (\d{1,9})(?:: |, )")
+_STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ?ms *\|")  # llm.c names no names
 _PACE_CELL = re.compile(
     r"(?<![\w.])\d+(?:\.\d+)? ?(?:(?:it|iter|step|batch)(?:s|es)?/s(?:ec)?|m?s(?:ec)?/(?:it|iter|step|batch))\b"
 )
 _BOXED_COUNTER = re.compile(r"\[ *(\d+)/ *(\d+)\](?= )")  # `[0500/2000] loss …` names neither step nor epoch
+_LEADING_COUNTER = re.compile(r"(\d+)/(\d+)(?: *[:|,-])? +(?=[A-Za-z_]*loss\b)", re.IGNORECASE)
+_LAST_COUNTER = re.compile(r"(?<= )\[ *(\d+)/ *(\d+)\]$")
+_COUNTED_BATCHES = re.compile(r"(?<![\d./])(\d+)/ *(\d+) batches\b")
 _PAIRS_OF_A_BARE_COUNTER = 4  # "Step 3/10", with its epoch and perhaps a host; more is a sentence
 _STREAMING_EPOCHS = 10**9  # a data set without an end: sys.maxsize epochs
 
@@ -115,12 +124,14 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Parse
             step=None, total=None, epoch=float(found[1]), total_epochs=int(found[2]) if found[2] else None
         )
         return _epoch_line(line, counter, values, memory, is_mean=True)
-    if values.loss is not None and counter.total is counter.epoch is None:
-        counter = _boxed_counter(line) or counter
+    if values.loss is not None and counter.total is None:
+        counter = _unnamed_counter(line, counter, memory) or counter
     if counter.step is None and counter.epoch is None:
         return _values_alone(line, pairs, values, memory)
     if values.loss is None and values.learning_rate is None and values.has_validation_loss:
-        return Parsed(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
+        return _evaluation_line(counter, values, memory)
+    if values.has_validation_loss and memory.has_step_loss and counter.total is None and counter.step == memory.step:
+        return Parsed(phase=Phase.EVALUATING, epoch=counter.epoch)  # both losses, measured once more at this step
     has_values = not values.are_empty() or any(pair.means.loss is not None for pair in pairs)
     starts_with_epoch = line.lower.startswith(("epoch", "train epoch", "training epoch"))
     is_bare = counter.total is not None and len(pairs) <= _PAIRS_OF_A_BARE_COUNTER
@@ -145,18 +156,25 @@ def _read_header(line: Line) -> Parsed | None:
         epochs = _SET_EPOCHS.search(line.lower)
     if not (starts or total or epochs):
         return None
-    count = int(epochs[1].replace(",", "") or 0) if epochs else _STREAMING_EPOCHS
+    count = _first_number(epochs) if epochs else _STREAMING_EPOCHS
     return Parsed(
         starts_training=starts,
-        header_total=int(total[1].replace(",", "") or 0) or None if total else None,
+        header_total=_first_number(total) or None if total else None,
         total_epochs=count if count < _STREAMING_EPOCHS else None,
         phase=Phase.TRAINING if starts else None,
     )
 
 
+def _first_number(found: re.Match[str]) -> int:
+    return int(next(filter(None, found.groups()), "").replace(",", "") or 0)
+
+
 def _read_saved(line: Line) -> Parsed | None:
     saved = read_save(line)
-    return Parsed(saved=saved, phase=Phase.SAVING) if saved else None
+    if saved is None:
+        return None
+    epoch = _SAVED_IN_EPOCH.match(line.lower)
+    return Parsed(saved=saved, epoch=float(epoch[1]) if epoch else None, phase=Phase.SAVING)
 
 
 def _read_phase(line: Line) -> Parsed | None:
@@ -176,11 +194,15 @@ def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory)
         return Parsed(phase=None if memory.finished else Phase.EVALUATING)
     if not values.loss_stands_alone and memory.step is None and memory.epoch is None:
         return None  # more likely a setting
-    if values.loss is values.learning_rate is values.rate is None or not any(pair.tied for pair in pairs):
+    if values.loss is values.learning_rate is values.rate is None:
+        return None
+    starts_with_loss = values.loss_stands_alone and line.lower.startswith(("train loss", "training loss"))
+    if not starts_with_loss and not any(pair.tied for pair in pairs):
         return None
     return Parsed(
         loss=values.loss,
         loss_is_part=values.loss_is_part,
+        loss_is_epoch_mean=values.loss_may_be_a_mean and not values.loss_is_a_step,
         learning_rate=values.learning_rate,
         rate=values.rate,
         eta_seconds=values.eta_seconds,
@@ -226,9 +248,31 @@ def _epoch_line(line: Line, counter: PrintedCounter, values: Values, memory: Mem
     )
 
 
-def _boxed_counter(line: Line) -> PrintedCounter | None:
-    found = _BOXED_COUNTER.match(line.message)
-    return PrintedCounter(step=whole(found[1]), total=whole(found[2])) if found else None
+def _evaluation_line(counter: PrintedCounter, values: Values, memory: Memory) -> Parsed:
+    """A validation loss; the counter beside it is the training's where the training's pace is printed too."""
+    goes_on = counter.total is not None and memory.total in (None, counter.total) and not counter.is_batch
+    is_training = goes_on and values.rate is not None and (memory.step is None or (counter.step or 0) > memory.step)
+    return Parsed(
+        step=counter.step if is_training else None,
+        total=counter.total if is_training else None,
+        rate=values.rate if is_training else None,
+        epoch=counter.epoch,
+        total_epochs=counter.total_epochs,
+        phase=Phase.EVALUATING,
+    )
+
+
+def _unnamed_counter(line: Line, named: PrintedCounter, memory: Memory) -> PrintedCounter | None:
+    """A counter beside a loss that is called neither step nor epoch."""
+    if named.step is None and (found := _COUNTED_BATCHES.search(line.lower)):
+        return replace(named, step=whole(found[1]), total=whole(found[2]), is_batch=True, epoch_first=True)
+    if named.epoch is not None:
+        return None
+    if found := _BOXED_COUNTER.match(line.message) or _LEADING_COUNTER.match(line.message):
+        return PrintedCounter(step=whole(found[1]), total=whole(found[2]))
+    if found := _LAST_COUNTER.search(line.message):  # the PyTorch quickstart, per epoch
+        return PrintedCounter(step=whole(found[1]), total=whole(found[2]), is_batch=memory.epoch is not None)
+    return None
 
 
 def _unnamed_pace(line: Line) -> float | None:
@@ -242,7 +286,7 @@ def _time_is_per_step(pairs: list[Pair]) -> bool:
     """A bare `time` is that of one step when it is in milliseconds, or beside what such logs print."""
     names = {pair.name.split(" ")[-1] for pair in pairs}
     in_milliseconds = any(pair.means.short == "time" and pair.unit == "ms" for pair in pairs)
-    return in_milliseconds or bool(names & {"eta", "data_time", "seconds"})
+    return in_milliseconds or bool(names & {"eta", "data_time", "data", "seconds", "mfu"})
 
 
 FAMILY = Family(name="plain", titles=("text", "generic"), read_line=read_line)

@@ -173,7 +173,7 @@ def _read_words(text: str, memory: Memory) -> Parsed | None:
     memory.in_traceback = noticed.in_traceback
     memory.background = noticed.background
     if memory.family is None:
-        memory.family = recognise(line.lower)
+        memory.family = recognise(text.lower())  # a logger's name before the message is a sign too
     if noticed.fault is None and noticed.swallow:
         return None
     parsed = _ask_families(line, memory) if noticed.fault is None or not memory.in_traceback else None

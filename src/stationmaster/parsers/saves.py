@@ -10,8 +10,9 @@ from stationmaster.parsers.lines import Line
 _VERB = any_of(
     r"\b(?P<doing>sav(?:e|ing)|creating backup|writing|storing|exporting|dumping)\b",
     r"\b(?P<done>saved|successfully created|wrote|written|stored|exported|backed up)\b",
+    r"(?P<done_in_chinese>已?保存)",
 )
-_HINTS = ("sav", "backup", "creat", "wr", "stor", "export", "dump", "backed")
+_HINTS = ("sav", "backup", "creat", "wr", "stor", "export", "dump", "backed", "保存")
 _NO_SAVE = any_of(
     r"\b(?:copied|copying|remov\w+|delet\w+|load\w*|resum\w+|restor\w+|failed|fail|could not|cannot|can't|unable|error"
     r"|will be|would be|to be|not saved|won't|skip\w*|if you|every|interval|to save|don't save|not save|pruned"
@@ -27,6 +28,7 @@ _SURELY_A_MODEL = any_of(r"\b(?:checkpoint|trained model|model weights|lora weig
 _MODEL_THINGS = any_of(
     r"check-?points?|\bckpts?\b|\bmodels?\b|\bweights\b|\badapters?\b|\blora\b|\bcurrent state\b|\bstate to\b",
     r"\bsnapshots?\b|\bbackup\b|\bnetwork\b|\bembeddings?\b|\bmerge|\bpipeline\b|\bunet\b|\bcontrolnet\b|\bparams\b",
+    r"模型|权重|检查点",
 )
 _MODEL_FOLDER = any_of(r"check-?points?\b|\bckpts?\b|(?:^|[_/\\-])weights\b")
 _WEIGHTS = any_of(r"\.(?:safetensors|ckpt|pth?|bin|pdparams|h5|hdf5|keras|gguf|msgpack|nemo|tar|pkl|npz|onnx|weights)$")
@@ -36,7 +38,7 @@ _OTHER_FILES = any_of(
     r"optim_states?\.pt$",
     r"-state[/\\]?$",
 )
-_PLACE = re.compile(r"(?:\b(?:to|in|into|at|as|under)\b:?|:|->|=>) +(?=\S)", re.IGNORECASE)
+_PLACE = re.compile(r"(?:\b(?:to|in|into|at|as|under)\b:?|:|->|=>|[到至为]:?) +(?=\S)|：(?=\S)", re.IGNORECASE)
 _QUOTED = re.compile(r"[`'\"]([^`'\"]{1,400})[`'\"]")
 _IN_CALL = re.compile(r"\bpath=([^\s,()]+)")
 _LABEL = any_of(
@@ -57,7 +59,7 @@ def read_save(line: Line) -> Saved | None:
     verb = _VERB.search(line.message)
     if not verb or _NO_SAVE.search(line.message[: verb.end() + 40]):
         return None
-    is_done = verb["done"] is not None
+    is_done = verb["doing"] is None
     path = _path_in(line.message[verb.end() :]) or (_path_before(line.message[: verb.start()]) if is_done else None)
     if path is None:
         label = _LABEL.search(line.message)

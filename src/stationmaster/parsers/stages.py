@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from stationmaster.parsers.bars import Bar
 from stationmaster.parsers.base import Parsed, Phase, Scope, any_of
+from stationmaster.parsers.counters import find_counter
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
 from stationmaster.parsers.values import Values, values_of
@@ -31,7 +32,7 @@ _NAMED: tuple[tuple[re.Pattern[str], Phase], ...] = (
     (
         any_of(
             r"\b(?:valid|validation|validating|evaluat\w+|eval|sanity|predict\w*|testing)\b",
-            r"^(?:val|test|dev)\b",
+            r"^(?:val|test|dev)\b|^calculating loss\b",
             r"\bmAP\d*",
         ),
         Phase.EVALUATING,
@@ -85,6 +86,9 @@ class Stage:
 def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
     """What a bar shows. Only the training bar moves the counter; any other only gives the phase."""
     values = values_of([*find_pairs(bar.description), *find_pairs(bar.postfix)])
+    if values.loss is None and _keeps_pace_with_epochs(bar, memory):
+        memory.forget_counter(bar.identity)
+        return Parsed(phase=Phase.TRAINING)
     stage = stage_of(bar, values, memory)
     if stage.counts_epochs:
         memory.has_epoch_lines = True
@@ -113,10 +117,17 @@ def stage_of(bar: Bar, values: Values, memory: Memory) -> Stage:
     return name if name.phase is not None else _stage_by_context(bar, memory)
 
 
+def names_stage(description: str) -> bool:
+    """Whether a bar's name shows what it is about."""
+    return _stage_by_name(description).phase is not None
+
+
 def read_training_bar(bar: Bar, values: Values, memory: Memory) -> Parsed:
     """The progress that the training bar shows."""
     epoch, total_epochs = _epoch_of(bar)
     scope = scope_of(bar, epoch, memory)
+    if epoch is None and "poch" in bar.postfix:
+        epoch, total_epochs = _epoch_beside(bar)
     if bar.is_complete:
         memory.bar_was_full = True
     elif memory.bar_was_full:  # it starts again
@@ -194,6 +205,15 @@ def _repeats_its_name(bar: Bar) -> bool:
     return epoch is not None and bar.total == total_epochs and bar.step in (epoch, epoch - 1)
 
 
+def _keeps_pace_with_epochs(bar: Bar, memory: Memory) -> bool:
+    """Whether a bar as long as there are epochs is drawn once for each, between lines such as `Epoch 3/10`."""
+    if bar.step is None or bar.total is None or memory.epoch is None or bar.total != memory.total_epochs:
+        return False
+    is_inner = memory.total == bar.total and (memory.step or 0) > memory.epoch + 1
+    is_named = _EPOCH_BAR.match(bar.description) or _epoch_of(bar)[0] is not None
+    return not is_inner and not is_named and abs(bar.step - memory.epoch) <= 1
+
+
 def _stage_by_context(bar: Bar, memory: Memory) -> Stage:
     if bar.total is not None and bar.total in (memory.header_total, memory.configured_total):
         return Stage(phase=Phase.TRAINING, confirmed=True)
@@ -227,6 +247,12 @@ def _epoch_of(bar: Bar) -> tuple[float | None, int | None]:
     if "Epoch " in bar.postfix and (found := _NOTEBOOK_EPOCH.search(bar.postfix)):
         return float(found[1]), int(found[2])
     return _named_epoch(bar.description)
+
+
+def _epoch_beside(bar: Bar) -> tuple[float | None, int | None]:
+    """An epoch among the values of a bar; it does not tell whether the bar starts again with each."""
+    counter = find_counter(find_pairs(bar.postfix))
+    return counter.epoch, counter.total_epochs
 
 
 @lru_cache(maxsize=512)

@@ -12,14 +12,18 @@ from stationmaster.parsers.names import is_validation
 from stationmaster.parsers.quantities import duration_seconds, per_second, whole
 
 _GAP = re.compile(r"\t+ *| {2,}| *\| *")
+_COMMA = re.compile(r" *, *")
+_SENTENCE = re.compile(r"[:=|\t]|  |[A-Za-z]\w* [A-Za-z]")
 _COUNTER_COLUMN = re.compile(r"(?:step|epoch|iter(?:ation)?)s?(?: \(% done\))?$")
 _VALUE_COLUMN = re.compile(r"loss|train iter|learning rate")
 _LEADING_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+_RATE_COLUMNS = frozenset({"lr", "learning rate", "learning_rate"})
 _MAX_COLUMNS = 16
 
 
 def read_line(line: Line, memory: Memory) -> Parsed | None:
-    cells = [cell for cell in _GAP.split(line.message.strip(" |")) if cell]
+    gap = _COMMA if _is_comma_separated(line.message) else _GAP
+    cells = [cell for cell in gap.split(line.message.strip(" |")) if cell]
     if not 2 <= len(cells) <= _MAX_COLUMNS:
         return None
     if _is_header(cells):
@@ -28,6 +32,11 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
     if memory.columns and len(cells) == len(memory.columns) and _LEADING_NUMBER.match(cells[0]):
         return _read_row(dict(zip(memory.columns, cells, strict=True)), memory)
     return None
+
+
+def _is_comma_separated(text: str) -> bool:
+    """Whether the line may be of a CSV file: commas, and nothing that begins a sentence after them."""
+    return "," in text and not _SENTENCE.search(text)
 
 
 def _is_header(cells: list[str]) -> bool:
@@ -39,7 +48,7 @@ def _is_header(cells: list[str]) -> bool:
 
 
 def _read_row(row: dict[str, str], memory: Memory) -> Parsed:
-    step = epoch = loss = rate = eta = None
+    step = epoch = loss = rate = eta = learning_rate = None
     for name, cell in row.items():
         number = _LEADING_NUMBER.match(cell)
         if name.startswith("epoch") and number:
@@ -48,6 +57,8 @@ def _read_row(row: dict[str, str], memory: Memory) -> Parsed:
             step = whole(number[0])
         elif (name == "loss" or ("loss" in name and "train" in name)) and not is_validation(name) and number:
             loss = float(number[0].replace(",", ""))
+        elif name in _RATE_COLUMNS and number:
+            learning_rate = float(number[0].replace(",", ""))
         elif name.startswith("train iter") and (seconds := duration_seconds(cell)):
             rate = per_second(seconds)
         elif name.startswith("eta"):
@@ -58,7 +69,8 @@ def _read_row(row: dict[str, str], memory: Memory) -> Parsed:
         step=step,
         epoch=epoch,
         loss=loss,
-        loss_is_epoch_mean=epoch is not None,
+        loss_is_epoch_mean=epoch is not None and step is None,
+        learning_rate=learning_rate,
         rate=rate,
         eta_seconds=eta,
         phase=Phase.TRAINING,

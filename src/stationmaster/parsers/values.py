@@ -12,6 +12,7 @@ from stationmaster.parsers.quantities import duration_seconds, per_second, steps
 
 #: A longer `time` is that since the start.
 _LONGEST_STEP_SECONDS = 3_600.0
+_SUMMARY_WORDS = ("train", "avg", "average", "mean", "epoch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Values:
     loss_stands_alone: bool  # its name is that of the loss, not of a part or a setting
     loss_is_part: bool
     loss_is_a_step: bool  # its name is that of one batch or step
+    loss_may_be_a_mean: bool  # its name is that of an epoch's summary
 
     def are_empty(self) -> bool:
         return self.loss is self.learning_rate is self.rate is self.eta_seconds is None
@@ -49,6 +51,7 @@ def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
         loss_stands_alone=best is not None and best.means.loss is not None and best.means.loss < PART_LOSS,
         loss_is_part=best is not None and best.means.loss == PART_LOSS,
         loss_is_a_step=best is not None and any(word in best.name for word in ("batch", "step", "iter")),
+        loss_may_be_a_mean=best is not None and any(word in best.name for word in _SUMMARY_WORDS),
     )
 
 
@@ -62,6 +65,7 @@ _NO_VALUES = Values(
     loss_stands_alone=False,
     loss_is_part=False,
     loss_is_a_step=False,
+    loss_may_be_a_mean=False,
 )
 
 
