@@ -199,6 +199,10 @@ def _waiting_for_offer(payload: _Payload) -> str:
     return told
 
 
+def _waiting_for_turn(payload: _Payload) -> str:
+    return _with_detail("Waiting for its turn", payload.text("reason"))
+
+
 def _create_unanswered(payload: _Payload) -> str:
     lead = "The provider's answer to the rental was lost, so its machines are searched before another request"
     return _with_detail(lead, payload.text("problem"))
@@ -484,6 +488,7 @@ SENTENCES: Mapping[str, _Sentence] = {
     "rental_held": _rental_held,
     "surplus_found": _surplus_found,
     "waiting_for_offer": _waiting_for_offer,
+    "waiting_for_turn": _waiting_for_turn,
     "create_refused": _problem("The provider refused the offer"),
     "create_unanswered": _create_unanswered,
     "machine_checked": _machine_checked,

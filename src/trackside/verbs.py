@@ -245,7 +245,7 @@ def _download(root: Root, options: Options, arguments: list[str]) -> int:
 def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
     import time
 
-    from trackside.machine.preflight import preflight
+    from trackside.report.preflight import preflight
 
     return _print(preflight(root, wall=time.time(), allocate="no-allocation" not in options))
 

@@ -15,7 +15,7 @@ import pytest
 
 from stationmaster.model import Outcome
 from stationmaster.parsers.reader import LogReader
-from stationmaster.providers.loopback import processes_of
+from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.registry import BUILTIN, find
 from tests.support.commands.cli_runs import Home

@@ -14,7 +14,7 @@ import pytest
 
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.model import Job, Outcome
-from stationmaster.providers.loopback import processes_of
+from stationmaster.providers.labelled_processes import processes_of
 from tests.support.commands.cli_runs import Home
 from tests.support.waiting import until
 from tests.trainers.changed_recipes import changed_recipe

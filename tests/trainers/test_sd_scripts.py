@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from stationmaster.model import Outcome
-from stationmaster.providers.loopback import processes_of
+from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.recipes.registry import BUILTIN
 from tests.support.commands.cli_runs import Home
 from tests.support.jobs.dataset_pictures import encoded, good_set, picture

@@ -9,6 +9,7 @@ import typer
 from stationmaster.cli.context import JsonOption, finite, options_of, print_json, station_of
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import price_lines
+from stationmaster.model import MachineWish
 from stationmaster.station.job_file import price
 from stationmaster.station.proposals import EstimateRequest
 
@@ -30,6 +31,9 @@ def estimate(
     vram: Annotated[
         float | None,
         typer.Option(metavar="GiB", min=1, max=10_000, callback=finite, help="Estimate for a GPU with this memory."),
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=0, max=64, help="GPUs of the machine; by default as many as the recipe needs.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,6 +63,7 @@ def estimate(
                 max_price=price("max_price", max_price),
                 gpu=gpu,
                 vram_gib=vram,
+                machine=MachineWish(gpus=gpus),
             )
         )
     if as_json or options_of(context).as_json:

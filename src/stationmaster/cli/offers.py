@@ -18,6 +18,9 @@ def offers(
     recipe: Annotated[str, typer.Option(help="Recipe that the machine must be able to run.")] = "tiny-lora@1",
     provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Provider to search.")] = None,
     account: Annotated[str | None, typer.Option(help="Account at the provider, if there are several.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=0, max=64, help="GPUs of the machine; by default as many as the recipe needs.")
+    ] = None,
     hours: Annotated[
         float, typer.Option(min=0.01, max=10_000, callback=finite, help="Hours the job takes on an RTX 4090.")
     ] = 1.0,
@@ -43,6 +46,7 @@ def offers(
         recipe=recipe,
         provider=provider,
         account=account,
+        gpus=gpus,
         hours=hours,
         max_price=price("max_price", max_price),
         interruptible=interruptible,

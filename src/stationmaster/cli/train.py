@@ -14,7 +14,7 @@ from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines
 from stationmaster.cli.submitting import announce, submit_confirmed
-from stationmaster.station.job_file import JobFile, invalid_as_user_error, read_job_file
+from stationmaster.station.job_file import AskedMachine, JobFile, invalid_as_user_error, read_job_file
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import Terms
 
@@ -38,6 +38,9 @@ def train(
     ] = None,
     provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Provider of the machine.")] = None,
     account: Annotated[str | None, typer.Option(help="Account at the provider, if there are several.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=0, max=64, help="GPUs of the machine; by default as many as the recipe needs.")
+    ] = None,
     job_id: Annotated[
         str | None, typer.Option("--id", help="Id of the job; submitting it again changes nothing.")
     ] = None,
@@ -81,6 +84,7 @@ def train(
             max_price=max_price,
             max_hours=max_hours,
             max_spend=max_spend,
+            machine=None if gpus is None else AskedMachine(gpus=gpus),
         )
     request = written.overlaid(given).request()
     with station_of(context) as station:

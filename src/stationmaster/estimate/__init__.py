@@ -2,7 +2,7 @@
 
 from stationmaster.estimate.fitting import Card, change_that_fits, fit_warning, fits_well
 from stationmaster.estimate.gpus import GPU_FACTORS, gpu_factor, gpu_memory_gib, is_as_fast, same_gpu
-from stationmaster.estimate.hours import Estimate, Scaling, estimate, most_per_hour, scaling
+from stationmaster.estimate.hours import Estimate, Scaling, estimate, hours_on, most_per_hour, scaling
 from stationmaster.estimate.memory import MemoryEstimate, estimate_memory, why_unknown
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "fits_well",
     "gpu_factor",
     "gpu_memory_gib",
+    "hours_on",
     "is_as_fast",
     "most_per_hour",
     "same_gpu",

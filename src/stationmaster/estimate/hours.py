@@ -10,8 +10,9 @@ from typing import Any
 from stationmaster.errors import RecipeInvalid
 from stationmaster.estimate.expressions import number_of
 from stationmaster.estimate.gpus import REFERENCE_GPU, gpu_factor, same_gpu
-from stationmaster.model import FinishedRun, Quote
+from stationmaster.model import FinishedRun, Quote, Requirements
 from stationmaster.money import MicroDollars, cost
+from stationmaster.offers import HoursOn
 from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
 from stationmaster.recipes.templating import Values
@@ -21,6 +22,7 @@ _ENOUGH_RUNS = 3  # fewer prove little
 _LEAST_SPREAD = 0.1  # no two runs take exactly the same time
 _MOST_CORRECTION = 10.0
 _MOST_LENGTH = 4.0  # a run this much longer or shorter spends another share of its time outside the steps
+_UNKNOWN_GPU = 2.0  # slowdown against the reference, so that an unknown GPU does not look cheap
 _ROOM = 1.2  # the most that is paid, relative to the best offer
 
 
@@ -178,3 +180,14 @@ def _factor_or_reference(gpu: str | None, reference: str | None) -> tuple[float,
     if ours is None:
         return 1.0, (f"the speed of {gpu} is unknown; estimated as {reference}",)
     return ours / theirs, ()
+
+
+def hours_on(want: Requirements) -> HoursOn:
+    """Scales the job's hours, given for an RTX 4090, except its fixed hours; without a GPU nothing is scaled."""
+
+    def hours(gpu: str | None) -> float:
+        factor = gpu_factor(gpu) if gpu else None
+        slower = (factor if factor is not None else _UNKNOWN_GPU) if want.gpus else 1.0
+        return want.fixed_hours + max(0.0, want.hours - want.fixed_hours) * slower
+
+    return hours

@@ -38,6 +38,7 @@ from stationmaster.model.attempt import (
 )
 from stationmaster.model.callers import RIGHTS, Caller, Right, Role
 from stationmaster.model.catalogue import Place, Registering, Registration, SamplePicture, TrainedModel
+from stationmaster.model.gpus import FoundGpus, Gpu, GpuMaker
 from stationmaster.model.jobs import NO_DATASET, SINGLE_USER, Alert, DatasetRef, Event, Job, JobSpec, Progress, Quote
 from stationmaster.model.machines import (
     LIVE_RENTAL_STATES,
@@ -90,7 +91,10 @@ __all__ = [
     "Event",
     "Fetching",
     "FinishedRun",
+    "FoundGpus",
     "Funding",
+    "Gpu",
+    "GpuMaker",
     "Job",
     "JobSpec",
     "Label",

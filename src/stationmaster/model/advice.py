@@ -57,6 +57,7 @@ class SkippedAdvice:
 class MachineWish:
     """What a job asks of its machine beyond what its recipe needs."""
 
+    gpus: int | None = None
     vram_gib: float | None = None
     disk_gib: float | None = None
     memory_gib: float | None = None  # limit of the container

@@ -50,6 +50,7 @@ class RentedMachine:
     key_attached: bool = False
     login_problem: str | None = None
     refused_offers: tuple[str, ...] = ()
+    waits_for: str | None = None  # why it is not its turn yet
     absences: int = 0  # consecutive listings of the provider that lacked it
     gone_read_at: float | None = None  # when a read of this machine alone first found it gone
     starts: int = 0  # how often it was started again after it had stopped

@@ -122,6 +122,14 @@ class ExplainsNoOffer(Protocol):
 
 
 @runtime_checkable
+class HasPlaces(Protocol):
+    """A provider with a fixed number of places, such as the GPUs of this computer: a job that fits waits for one."""
+
+    async def waiting_reason(self, want: Requirements) -> str | None:
+        """Which jobs use every place that would fit; None if one is free, or if none would fit."""
+
+
+@runtime_checkable
 class KnowsMoney(Protocol):
     """A provider that reports the credit left and what was billed."""
 

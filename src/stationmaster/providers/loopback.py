@@ -1,37 +1,66 @@
-"""This computer as a provider: a machine is a folder and the processes with its label in their environment."""
+"""This computer as a provider: a machine is a folder and the processes with its label in their environment.
+
+A machine may hold GPUs: no other machine gets them until it is destroyed, and its processes see no others.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from stationmaster.errors import NoCapacity, ProviderFault
-from stationmaster.model import Listing, LocalAccess, Machine, MachineStatus, Offer, Requirements
+from stationmaster.errors import NoCapacity, ProviderBusy
+from stationmaster.estimate import hours_on
+from stationmaster.model import (
+    FoundGpus,
+    Gpu,
+    GpuMaker,
+    Listing,
+    LocalAccess,
+    Machine,
+    MachineStatus,
+    Offer,
+    Requirements,
+)
 from stationmaster.money import ZERO, MicroDollars
+from stationmaster.offers import NoOffer, Ranking
+from stationmaster.providers.labelled_processes import MACHINE_VARIABLE, kill_processes_of, processes_of
+from stationmaster.providers.this_computer import (
+    NAME,
+    Inventory,
+    candidates,
+    rank_this_computer,
+    waiting_reason,
+    why_none,
+)
 
-MACHINE_VARIABLE = "STATIONMASTER_MACHINE"
 _DESCRIPTION = "machine.json"
+_HELD_GPUS = "gpus.json"  # stays until the last process is dead, when the description is gone already
+_LOCK = ".lock"
 _UNFINISHED = ".new-"
 _UNFINISHED_SECONDS = 600.0
-_KILL_SECONDS = 10.0
-_MOST_CHASES = 2000  # consecutive scans for new processes; each takes about ten microseconds
 _GIB = 1024**3
+_VARIABLES = {GpuMaker.NVIDIA: "CUDA_VISIBLE_DEVICES", GpuMaker.AMD: "HIP_VISIBLE_DEVICES"}
+
+FindGpus = Callable[[], Awaitable[FoundGpus]]
+
+
+async def no_gpus() -> FoundGpus:
+    return FoundGpus()
 
 
 class LoopbackProvider:
     """Machines in `folder`. The processes of a machine are found by its label in their environment."""
 
-    name = "loopback"
+    name = NAME
     create_limit_seconds = 1.0  # a create is one atomic rename
 
     def __init__(
@@ -39,26 +68,36 @@ class LoopbackProvider:
         folder: Path,
         *,
         environment: Mapping[str, str],
+        find_gpus: FindGpus = no_gpus,
         python: str = sys.executable,
         price_per_hour: MicroDollars = ZERO,
     ) -> None:
         """`environment` is the whole environment of a machine's processes: put no secrets in it."""
         self._folder = folder
         self._environment = dict(environment)
+        self._find_gpus = find_gpus
         self._python = python
         self._price_per_hour = price_per_hour
 
     async def offers(self, want: Requirements) -> list[Offer]:
-        if want.gpus or self._price_per_hour > (want.max_price_per_hour or self._price_per_hour):
-            return []
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if shutil.disk_usage(self._folder).free < want.disk_gib * _GIB:
-            return []
-        return [Offer(id="this-computer", provider=self.name, price_per_hour=self._price_per_hour)]
+        return [ranked.offer for ranked in (await self.ranking(want)).chosen]
+
+    async def ranking(self, want: Requirements) -> Ranking:
+        return rank_this_computer(await self._inventory(want), want, hours_on(want))
+
+    async def why_no_offer(self, want: Requirements) -> NoOffer:
+        return why_none(await self._inventory(want), want)
+
+    async def waiting_reason(self, want: Requirements) -> str | None:
+        return waiting_reason(await self._inventory(want), want) if want.gpus else None
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
+        if self._machine(label) is not None:
+            return label  # by an earlier create whose answer was lost
+        found = await self._found(want)
         try:
-            self._make(label)
+            with self._alone():
+                self._make(label, self._choose(offer, found, want))
         except OSError as problem:
             raise NoCapacity(f"cannot create a machine in {self._folder}: {problem.strerror}") from problem
         return label
@@ -80,9 +119,45 @@ class LoopbackProvider:
         if _is_machine_name(provider_id):
             await asyncio.to_thread(self._destroy, provider_id)
 
-    def _make(self, label: str) -> None:
-        """Create the folder by one rename, so that a crash leaves a complete machine or none."""
+    async def _found(self, want: Requirements) -> FoundGpus:
+        return await self._find_gpus() if want.gpus else FoundGpus()
+
+    async def _inventory(self, want: Requirements) -> Inventory:
+        return self._inventory_of(await self._found(want))
+
+    def _inventory_of(self, found: FoundGpus) -> Inventory:
         self._folder.mkdir(parents=True, exist_ok=True)
+        return Inventory(
+            found=found,
+            holders={gpu["id"]: label for label in self._labels() for gpu in self._held_gpus(label)},
+            disk_free_gib=shutil.disk_usage(self._folder).free / _GIB,
+            price_per_hour=self._price_per_hour,
+        )
+
+    def _choose(self, offer: Offer, found: FoundGpus, want: Requirements) -> tuple[Gpu, ...]:
+        """Free GPUs like those of the offer. Raises ProviderBusy while jobs use them, and NoCapacity if none fits."""
+        inventory = self._inventory_of(found)
+        alike = [each for each in candidates(inventory, want) if each.offer.gpu == offer.gpu]
+        if not alike:
+            raise NoCapacity(why_none(inventory, want).why or "the GPU of the offer is gone")
+        for candidate in alike:
+            if all(inventory.is_free(gpu) for gpu in candidate.gpus):
+                return candidate.gpus
+        raise ProviderBusy(waiting_reason(inventory, want) or "every GPU like that of the offer is in use")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No two processes choose GPUs at the same time."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _make(self, label: str, gpus: tuple[Gpu, ...]) -> None:
+        """Create the folder by one rename, so that a crash leaves a complete machine or none."""
         self._remove_unfinished()
         fresh = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self._folder))
         try:
@@ -90,6 +165,8 @@ class LoopbackProvider:
                 (fresh / name).mkdir()
             description = {"created_at": time.time(), "price_per_hour": self._price_per_hour}
             (fresh / _DESCRIPTION).write_text(json.dumps(description))
+            held = [{"id": gpu.id, "maker": gpu.maker.value, "name": gpu.name} for gpu in gpus]
+            (fresh / _HELD_GPUS).write_text(json.dumps(held))
             fresh.rename(self._folder / label)
         except OSError:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -115,6 +192,7 @@ class LoopbackProvider:
             created_at, price = float(description["created_at"]), MicroDollars(description["price_per_hour"])
         except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return _half_gone(label) if root.is_dir() else None
+        gpus = self._held_gpus(label)
         return Machine(
             provider_id=label,
             label=label,
@@ -122,98 +200,47 @@ class LoopbackProvider:
             created_at=created_at,
             price_per_hour=price,
             accesses=(self._access(root, label),),
+            gpu=gpus[0]["name"] if gpus else None,
+            gpus=len(gpus),
         )
 
     def _access(self, root: Path, label: str) -> LocalAccess:
         """PATH begins with the interpreter's folder, so that `python3` has the packages installed with us."""
         path = os.pathsep.join([str(Path(self._python).parent), self._environment.get("PATH", os.defpath)])
         environment = {**self._environment, "PATH": path, "TMPDIR": str(root / "tmp"), MACHINE_VARIABLE: label}
+        environment |= self._visible_gpus(label)
         return LocalAccess(root=str(root), job_root=str(root / "jobs"), environment=tuple(environment.items()))
+
+    def _visible_gpus(self, label: str) -> dict[str, str]:
+        """The variables that hide the GPUs of others. A job that asked for no GPU sees none.
+
+        Machines that older versions made see all, as before.
+        """
+        if not (self._folder / label / _HELD_GPUS).exists():
+            return {}
+        gpus = self._held_gpus(label)
+        return {
+            variable: ",".join(gpu["id"] for gpu in gpus if gpu["maker"] == maker.value)
+            for maker, variable in _VARIABLES.items()
+        }
+
+    def _held_gpus(self, label: str) -> list[dict[str, str]]:
+        try:
+            held = json.loads((self._folder / label / _HELD_GPUS).read_text())
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return []
+        return [gpu for gpu in held if isinstance(gpu, dict) and {"id", "maker", "name"} <= gpu.keys()]
 
     def _destroy(self, label: str) -> None:
         root = self._folder / label
         (root / _DESCRIPTION).unlink(missing_ok=True)  # from now on it is not usable
-        _kill_all(label)
+        kill_processes_of(label)
         _remove_tree(root)
 
 
 def _is_machine_name(text: str) -> bool:
     """Whether it names a folder directly below ours: nothing else may be removed."""
     return bool(text) and not text.startswith(".") and Path(text).name == text
-
-
-def processes_of(label: str) -> list[int]:
-    """Every live process with the machine's label in its environment, except this one.
-
-    A process group is not enough: trackside and trainers start their own sessions.
-    """
-    return list(_carriers(label))
-
-
-def _carriers(label: str) -> Iterator[int]:
-    wanted = f"{MACHINE_VARIABLE}={label}".encode()
-    for pid, environment in _environments():
-        if wanted in environment and pid != os.getpid():
-            yield pid
-
-
-def _environments() -> Iterator[tuple[int, list[bytes]]]:
-    if not Path("/proc/self/environ").exists():
-        yield from _environments_by_ps()
-        return
-    newest = _newest_pid()
-    entries = os.listdir("/proc")  # noqa: PTH208 (names only; a Path for each would double the cost)
-    yield from _environments_of(int(entry) for entry in entries if entry.isdigit())
-    # A process that keeps forking and exiting is in no listing: it is found among the newer pids.
-    for _ in range(_MOST_CHASES):
-        known, newest = newest, _newest_pid()
-        if newest <= known:
-            return
-        yield from _environments_of(range(known + 1, newest + 1))
-
-
-def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-                yield pid, file.read().split(b"\0")
-        except OSError:  # it has ended, or belongs to another user
-            continue
-
-
-def _newest_pid() -> int:
-    """The newest pid; 0 if /proc shows only processes, as in some containers."""
-    try:
-        return int(Path("/proc/loadavg").read_bytes().split()[-1])
-    except OSError:
-        return 0
-
-
-def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:
-    listed = subprocess.run(["ps", "eww", "-ax", "-o", "pid=,command="], capture_output=True, check=True).stdout
-    for line in listed.splitlines():
-        pid, _, words = line.strip().partition(b" ")
-        yield int(pid), words.split(b" ")
-
-
-def _kill_all(label: str) -> None:
-    """Kill until two scans in a row find nothing: a process may fork during a scan.
-
-    Each is killed as soon as it is found, so that it cannot fork again.
-    """
-    ends = time.monotonic() + _KILL_SECONDS
-    quiet_looks = 0
-    while quiet_looks < 2:
-        quiet_looks += 1
-        for pid in _carriers(label):
-            quiet_looks = 0
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # already gone
-        if time.monotonic() > ends:
-            raise ProviderFault(f"processes of {label} do not die: {processes_of(label)}")
-        time.sleep(0.01)
 
 
 def _remove_tree(root: Path) -> None:

@@ -91,10 +91,7 @@ class SshProvider:
                 "none of your own machines is in the settings",
                 hint="""set ssh.hosts, as in STATIONMASTER_SSH__HOSTS='[{"address": "localhost"}]'""",
             )
-        fitting = [host for host in self._hosts.values() if _misfit(host, want) is None]
-        answers = await asyncio.gather(*(_settled(self._room(host)) for host in fitting))
-        rooms = [(host, room) for host, room in zip(fitting, answers, strict=True) if isinstance(room, _Room)]
-        roomy = [(host, room) for host, room in rooms if room.disk_free_bytes >= want.disk_gib * _GIB]
+        roomy, answers = await self._roomy(want)
         if not roomy:
             _raise_first_problem(answers)
         free = [(host, room) for host, room in roomy if room.taken < host.slots]
@@ -108,6 +105,19 @@ class SshProvider:
             reasons=tuple(misfit.why for misfit in misfits) or ("a machine that fits answers again",),
             remedies=(*dict.fromkeys(remedies), "add a machine that fits to ssh.hosts"),
         )
+
+    async def waiting_reason(self, want: Requirements) -> str | None:
+        roomy, _ = await self._roomy(want)
+        if not roomy or any(room.taken < host.slots for host, room in roomy):
+            return None
+        return "every slot is in use: " + ", ".join(f"{room.taken} on {host.name}" for host, room in roomy)
+
+    async def _roomy(self, want: Requirements) -> tuple[list[tuple[OwnHostSettings, _Room]], Sequence[object]]:
+        """Hosts that answer and fit, with their room; and what each of the fitting ones answered."""
+        fitting = [host for host in self._hosts.values() if _misfit(host, want) is None]
+        answers = await asyncio.gather(*(_settled(self._room(host)) for host in fitting))
+        rooms = [(host, room) for host, room in zip(fitting, answers, strict=True) if isinstance(room, _Room)]
+        return [(host, room) for host, room in rooms if room.disk_free_bytes >= want.disk_gib * _GIB], answers
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
         host = self._host(offer.id)

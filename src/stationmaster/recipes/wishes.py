@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from stationmaster.errors import UserError
 from stationmaster.model import MachineWish
 from stationmaster.recipes.schema import Recipe
 
 
 def with_wish(recipe: Recipe, wish: MachineWish) -> Recipe:
-    """Return the recipe with what the job asks of GPU, disk and container; a wish lowers nothing."""
+    """Return the recipe with what the job asks of GPUs, disk and container; a wish lowers nothing."""
     if wish == MachineWish(avoided_machines=wish.avoided_machines):
         return recipe
     needs = recipe.needs.model_copy(
         update={
+            "gpus": max(recipe.needs.gpus, wish.gpus or 0),
             "vram_gib": max(recipe.needs.vram_gib, wish.vram_gib or 0.0),
             "disk_gib": max(recipe.needs.disk_gib, wish.disk_gib or 0.0),
         }
@@ -23,3 +25,20 @@ def with_wish(recipe: Recipe, wish: MachineWish) -> Recipe:
         }
     )
     return recipe.model_copy(update={"needs": needs, "container": container})
+
+
+def require_usable_gpus(recipe: Recipe, wish: MachineWish) -> None:
+    """Raise UserError for fewer GPUs than the recipe needs, and for more than it would use."""
+    least = recipe.needs.gpus
+    if wish.gpus is None or wish.gpus == least:
+        return
+    if wish.gpus < least:
+        raise UserError(
+            f"{recipe.reference} needs {least} GPU, but {wish.gpus} was asked for",
+            hint="leave out --gpus, or choose another recipe",
+        )
+    if wish.gpus > max(1, least) and recipe.launcher is None:
+        raise UserError(
+            f"{recipe.reference} trains on {max(1, least)} GPU, so {wish.gpus} would not make it faster",
+            hint="leave out --gpus, or choose a recipe with a `launcher`, which starts one process per GPU",
+        )

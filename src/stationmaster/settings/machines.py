@@ -45,6 +45,9 @@ Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidat
 
 
 class LoopbackSettings(Section):
+    gpus: Words | None = None
+    """GPUs of this computer that jobs may use, by number or UUID as `nvidia-smi -L` shows them. Default: all, or those
+    in CUDA_VISIBLE_DEVICES; [] none."""
     price_per_hour: Dollars = MicroDollars(0)
     """Price of an hour on this computer, in dollars, for estimates and limits."""
 

@@ -25,7 +25,7 @@ class WorkerService:
 
 class Checks(Protocol):
     def results(self) -> Sequence[CheckResult]:
-        """Version, settings, store, worker, open alerts, disk, bucket, tools. A check that cannot run has a
+        """Version, settings, store, worker, open alerts, disk, GPUs, bucket, tools. A check that cannot run has a
         failed result; nothing is repaired.
         """
 

@@ -43,17 +43,19 @@ class Execution(RequestDocument):
 class AskedMachine(RequestDocument):
     """What to ask of the machine beyond what the recipe needs; it lowers nothing."""
 
+    gpus: int | None = Field(default=None, ge=0, le=64, examples=[2])
+    """Number of GPUs. More than the recipe needs only where it has a `launcher`."""
     vram_gib: float | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False, examples=[48])
     """Memory that each GPU is sold with, in GiB."""
     disk_gib: float | None = Field(default=None, gt=0, le=1_000_000, allow_inf_nan=False, examples=[120])
 
     @classmethod
     def of(cls, wish: MachineWish) -> Self | None:
-        asked = cls(vram_gib=wish.vram_gib, disk_gib=wish.disk_gib)
+        asked = cls(gpus=wish.gpus, vram_gib=wish.vram_gib, disk_gib=wish.disk_gib)
         return None if asked == cls() else asked
 
     def value(self) -> MachineWish:
-        return MachineWish(vram_gib=self.vram_gib, disk_gib=self.disk_gib)
+        return MachineWish(gpus=self.gpus, vram_gib=self.vram_gib, disk_gib=self.disk_gib)
 
 
 class JobFile(RequestDocument):
@@ -155,8 +157,12 @@ class JobFile(RequestDocument):
             )
 
     def overlaid(self, given: JobFile) -> Self:
-        """These values, overridden by the given ones; parameters are merged."""
-        values = given.model_dump(exclude_none=True)
+        """These values, overridden by the given ones; parameters and what is asked of the machine are merged."""
+        values = given.model_dump(exclude_none=True, exclude={"machine"})
+        if given.machine is not None:
+            values["machine"] = (self.machine or AskedMachine()).model_copy(
+                update=given.machine.model_dump(exclude_none=True)
+            )
         values["parameters"] = {**(self.parameters or {}), **(given.parameters or {})}
         return self.model_copy(update=values)
 

@@ -18,6 +18,7 @@ class OfferSearch:
     recipe: str
     provider: str | None = None  # None: the one of the settings
     account: str | None = None  # which of the provider's accounts
+    gpus: int | None = None  # None: as many as the recipe needs
     hours: float = 1.0  # duration of the job on an RTX 4090
     max_price: MicroDollars | None = None  # per hour
     vram_gib: float | None = None  # that each GPU must be sold with, where the recipe needs less

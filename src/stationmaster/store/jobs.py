@@ -105,6 +105,26 @@ class Jobs:
         with self._database.read() as connection:
             return [job_from_row(row) for row in connection.execute(query).mappings()]
 
+    def without_machine_before(self, job: Job) -> list[Job]:
+        """Jobs submitted earlier for the same provider, which have asked it for no machine yet; oldest first."""
+        asked = sa.exists().where(
+            rentals.c.job_id == jobs.c.id,
+            rentals.c.state != RentalState.GONE.value,
+            rentals.c.create_sent_at.is_not(None),
+        )
+        query = (
+            sa.select(jobs)
+            .where(
+                jobs.c.state.in_([State.QUEUED.value, State.PROVISIONING.value]),
+                jobs.c.provider == job.spec.provider,
+                sa.tuple_(jobs.c.created_at, jobs.c.id) < (job.created_at, job.id),
+                ~asked,
+            )
+            .order_by(jobs.c.created_at, jobs.c.id)
+        )
+        with self._database.read() as connection:
+            return [job_from_row(row) for row in connection.execute(query).mappings()]
+
     def of_dataset(self, sha256: str) -> list[Job]:
         """Jobs that use this packed dataset, wherever it is stored."""
         query = sa.select(jobs).where(jobs.c.spec.contains(sha256, autoescape=True))

@@ -7,6 +7,7 @@ import signal
 import time
 from typing import Any, Iterator
 
+from trackside.machine.visible_gpus import Visible, visible_nvidia_gpus
 from trackside.records import remove_file
 
 REFRESH_SECONDS = 5.0
@@ -23,7 +24,8 @@ class GpuProbe:
     def __init__(self, answer_path: str) -> None:
         self._answer = answer_path
         self._unfinished = "%s.%d" % (answer_path, os.getpid())
-        self._program = find_on_path("nvidia-smi")
+        self._visible = visible_nvidia_gpus(os.environ)
+        self._program = None if self._visible == () else find_on_path("nvidia-smi")
         self._pid = 0
         self._killed = 0
         self._asked_at = 0.0
@@ -58,7 +60,8 @@ class GpuProbe:
             (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
         ]
         try:
-            self._pid = os.posix_spawn(program, (program, *_QUERY), os.environ, file_actions=actions)
+            arguments = (program, *_QUERY, *only(self._visible))
+            self._pid = os.posix_spawn(program, arguments, os.environ, file_actions=actions)
         except OSError:
             self._program = None
 
@@ -74,6 +77,11 @@ class GpuProbe:
             os.replace(self._unfinished, self._answer)
         else:
             remove_file(self._unfinished)
+
+
+def only(visible: Visible) -> tuple[str, ...]:
+    """Return the option with which nvidia-smi tells of these GPUs alone."""
+    return ("--id=%s" % ",".join(visible),) if visible else ()
 
 
 def read_gpus(answer_path: str, *, wall: float) -> list[dict[str, Any]] | None:

@@ -21,7 +21,7 @@ def read_machine(root: Root, plan: Plan, *, wall: float) -> dict[str, Any]:
     newest = _newest_sample(root, plan, wall)
     if newest is None:
         return {"gpu": _read_gpus(root, wall), "memory": read_memory()}
-    gpus = [_gpu_record(gpu) for gpu in newest.gpus]
+    gpus = [gpu_record(gpu) for gpu in newest.gpus]
     return {"gpu": gpus or None, "memory": _memory_record(newest.memory) or read_memory()}
 
 
@@ -37,7 +37,7 @@ def _newest_sample(root: Root, plan: Plan, wall: float) -> Sample | None:
         return None
 
 
-def _gpu_record(gpu: GpuReading) -> dict[str, Any]:
+def gpu_record(gpu: GpuReading) -> dict[str, Any]:
     return {
         "index": gpu.gpu_index,
         "name": gpu.name,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Protocol
+import os
+from typing import Any, Callable, Mapping, Protocol
 
 from trackside.machine.gpu import find_on_path
+from trackside.machine.visible_gpus import visible_amd_gpus, visible_nvidia_gpus
 from trackside.sampler.bounded import Bounded, StillRunning
 from trackside.sampler.gpu_answer import GpuAnswer, GpuSourceError
 from trackside.sampler.sample import GpuReading, MemoryReading
@@ -25,7 +27,10 @@ class GpuSource(Protocol):
 
 
 class Gpus:
-    """Reads with NVML, else nvidia-smi, else rocm-smi or amd-smi. Never waits longer than 2 s."""
+    """Reads with NVML, else nvidia-smi, else rocm-smi or amd-smi. Never waits longer than 2 s.
+
+    `environment` names the GPUs that the training may use, where they are not all.
+    """
 
     def __init__(
         self,
@@ -35,7 +40,10 @@ class Gpus:
         note: Callable[[str], None],
         load_nvml: Callable[[], Any] | None = None,
         limit_seconds: float = _LIMIT_SECONDS,
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
+        self._visible = visible_nvidia_gpus(environment)
+        self._visible_amd = visible_amd_gpus(environment)
         self._quick = quick
         self._now = now
         self._note = note
@@ -85,13 +93,17 @@ class Gpus:
         return _NOTHING if self._source is None else self._source.read()
 
     def _find_source(self) -> GpuSource | None:
-        return self._nvml() or (None if self._quick else self._program())
+        """Return the first source that works: NVIDIA's unless all of its GPUs are hidden."""
+        nvidia = None if self._visible == () else self._nvml()
+        return nvidia or (None if self._quick else self._program())
 
     def _nvml(self) -> GpuSource | None:
         from trackside.sampler import nvml  # ctypes is slow to import
 
         try:
-            return nvml.Nvml((self._load_nvml or nvml.load_library)(), now=self._now, note=self._note)
+            return nvml.Nvml(
+                (self._load_nvml or nvml.load_library)(), now=self._now, note=self._note, visible=self._visible
+            )
         except OSError:
             return None  # no NVIDIA driver here
         except GpuSourceError as error:
@@ -99,15 +111,17 @@ class Gpus:
             return None
 
     def _program(self) -> GpuSource | None:
-        nvidia = find_on_path("nvidia-smi")
+        nvidia = None if self._visible == () else find_on_path("nvidia-smi")
         if nvidia:
             from trackside.sampler.nvidia_smi import NvidiaSmi
 
-            return NvidiaSmi(nvidia, now=self._now, limit_seconds=self._program_seconds)
+            return NvidiaSmi(nvidia, now=self._now, limit_seconds=self._program_seconds, visible=self._visible)
         from trackside.sampler.rocm_smi import AMD_SMI, ROCM_SMI, RocmSmi
 
-        amd = find_on_path(ROCM_SMI) or find_on_path(AMD_SMI)
-        return RocmSmi(amd, now=self._now, limit_seconds=self._program_seconds) if amd else None
+        amd = None if self._visible_amd == () else find_on_path(ROCM_SMI) or find_on_path(AMD_SMI)
+        if amd is None:
+            return None
+        return RocmSmi(amd, now=self._now, limit_seconds=self._program_seconds, visible=self._visible_amd)
 
 
 class UnifiedMemory:

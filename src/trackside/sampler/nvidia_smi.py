@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Callable
 
-from trackside.machine.gpu import CSV_FORMAT, csv_rows
+from trackside.machine.gpu import CSV_FORMAT, csv_rows, only
 from trackside.machine.query import Query
+from trackside.machine.visible_gpus import Visible
 from trackside.sampler.gpu_answer import GpuAnswer, GpuSourceError
 from trackside.sampler.paced_query import PacedQuery
 from trackside.sampler.sample import GpuReading
@@ -23,9 +24,12 @@ _MIB_PER_GB = 1024.0
 
 
 class NvidiaSmi:
-    """All GPUs that nvidia-smi lists."""
+    """The visible GPUs that nvidia-smi lists."""
 
-    def __init__(self, program: str, *, now: Callable[[], float], limit_seconds: float = 2.0) -> None:
+    def __init__(
+        self, program: str, *, now: Callable[[], float], limit_seconds: float = 2.0, visible: Visible = None
+    ) -> None:
+        self._only = only(visible)
         self._now = now
         self._program = PacedQuery(Query(program, limit_seconds=limit_seconds), now=now)
         self._queries: tuple[tuple[str, ...], ...] = _QUERIES
@@ -37,7 +41,7 @@ class NvidiaSmi:
         if not self._program.is_free():
             return None
         for fields in self._queries:
-            text = self._program.ask("--query-gpu=" + ",".join(fields), CSV_FORMAT)
+            text = self._program.ask("--query-gpu=" + ",".join(fields), CSV_FORMAT, *self._only)
             if text is not None:
                 self._queries = (fields,)  # the one that this driver understands
                 return parse_answer(text, columns=len(fields))._replace(process_memory_gb=self._process_memory())

@@ -10,6 +10,7 @@ import ctypes
 import importlib
 from typing import Any, Callable, Iterator, NamedTuple, Optional
 
+from trackside.machine.visible_gpus import Visible
 from trackside.sampler.cpu_share import CpuShare
 from trackside.sampler.gpu_answer import GpuAnswer, GpuSourceError
 from trackside.sampler.sample import GB, GpuReading
@@ -94,10 +95,13 @@ def load_library() -> Any:
 
 
 class Nvml:
-    """All GPUs that the driver shows. `library` is what `load_library` returns. Raises GpuSourceError."""
+    """The visible GPUs that the driver shows. `library` is what `load_library` returns. Raises GpuSourceError."""
 
-    def __init__(self, library: Any, *, now: Callable[[], float], note: Callable[[str], None]) -> None:
+    def __init__(
+        self, library: Any, *, now: Callable[[], float], note: Callable[[str], None], visible: Visible = None
+    ) -> None:
         self._library = library
+        self._visible = visible
         self._now = now
         self._note = note
         self._lost: set[int] = set()
@@ -140,8 +144,17 @@ class Nvml:
             return
         for index in range(count.value):
             handle = ctypes.c_void_p()
-            if self._call("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle)) == _SUCCESS:
+            code = self._call("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
+            if code == _SUCCESS and self._is_visible(handle):
                 yield from self._parts_of(handle) or [self._device(handle, handle)]
+
+    def _is_visible(self, handle: Any) -> bool:
+        """Return whether the training may use this GPU. A UUID may be written in short."""
+        if self._visible is None:
+            return True
+        uuid = ctypes.create_string_buffer(96)
+        self._call("nvmlDeviceGetUUID", handle, uuid, ctypes.c_uint(len(uuid)))
+        return any(uuid.value.decode("utf-8", "replace").startswith(each) for each in self._visible)
 
     def _parts_of(self, whole: Any) -> list[_Device]:
         """Return the parts into which this GPU is divided (MIG); none if it is whole."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator, Mapping
 
 from trackside.machine.query import Query
+from trackside.machine.visible_gpus import Visible
 from trackside.sampler.gpu_answer import GpuAnswer, GpuSourceError
 from trackside.sampler.paced_query import PacedQuery
 from trackside.sampler.sample import GB, GpuReading
@@ -20,9 +21,12 @@ _UNITS = {"B": 1.0, "KB": 1024.0, "MB": 1024.0**2, "GB": 1024.0**3}
 
 
 class RocmSmi:
-    """All GPUs that the program lists."""
+    """The visible GPUs that the program lists."""
 
-    def __init__(self, program: str, *, now: Callable[[], float], limit_seconds: float = 2.0) -> None:
+    def __init__(
+        self, program: str, *, now: Callable[[], float], limit_seconds: float = 2.0, visible: Visible = None
+    ) -> None:
+        self._visible = visible
         self._name = program.rpartition("/")[2]
         self._program = PacedQuery(Query(program, limit_seconds=limit_seconds), now=now)
 
@@ -35,9 +39,11 @@ class RocmSmi:
         if text is None:
             raise GpuSourceError("%s %s" % (self._name, "hangs" if self._program.hung else "fails"))
         try:
-            return GpuAnswer(parse_amd_smi(text) if is_amd_smi else parse_rocm_smi(text))
+            gpus = parse_amd_smi(text) if is_amd_smi else parse_rocm_smi(text)
         except (ValueError, TypeError, AttributeError) as error:
             raise GpuSourceError("the output of %s is not understood: %s" % (self._name, error)) from error
+        visible = self._visible
+        return GpuAnswer(tuple(gpu for gpu in gpus if visible is None or str(gpu.gpu_index) in visible))
 
     def close(self) -> None:
         """Nothing is held."""

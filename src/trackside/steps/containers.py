@@ -8,6 +8,7 @@ import re
 import zlib
 from typing import Any, NamedTuple
 
+from trackside.machine.visible_gpus import CUDA, HIP
 from trackside.root import Root, stream_name
 from trackside.steps.plan import Container, Plan, Step
 
@@ -136,6 +137,8 @@ def _limits(container: Container) -> list[str]:
         limits += ["--memory=%d" % container.memory_bytes, "--memory-swap=%d" % container.memory_bytes]
     if container.gpus:
         limits.append("--gpus=all" if container.engine == "docker" else "--device=nvidia.com/gpu=all")
+        # The container has every GPU, and its programs use those of this job.
+        limits += ["--env=%s=%s" % (name, os.environ[name]) for name in (CUDA, HIP) if name in os.environ]
     return limits
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from stationmaster.config import load_settings
 from stationmaster.model import State
-from stationmaster.providers.loopback import processes_of
+from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
 from tests.support.jobs.local_world import write_pictures

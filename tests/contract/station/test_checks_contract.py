@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from stationmaster.station.http.station import HttpStation
 from tests.contract.station.test_instances_contract import rent, stray
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.submitting import submit
+from tests.support.machines.gpu_tools import UUIDS, nvidia_gpu, write_nvidia_smi, write_tool
 
 
 def results(station: Station, check: str) -> list[CheckResult]:
@@ -23,10 +25,27 @@ def results(station: Station, check: str) -> list[CheckResult]:
 
 def test_a_station_in_order_tells_what_it_is_made_of(world: LocalWorld) -> None:
     told = {result.check: result for result in world.station.checks.results()}
-    assert told.keys() == {"version", "settings", "store", "worker", "disk", "ssh", "rsync", "demo"}
+    assert told.keys() == {"version", "settings", "store", "worker", "disk", "gpu", "ssh", "rsync", "demo"}
     assert [name for name, result in told.items() if not result.ok and name != "disk"] == []
     assert world.store.installation_id in told["store"].detail
     assert "not needed" in told["worker"].detail
+
+
+def test_the_gpus_of_the_computer_are_told(open_world: Callable[..., LocalWorld], tmp_path: Path) -> None:
+    tools = write_nvidia_smi(tmp_path / "tools", [nvidia_gpu(free=20480), nvidia_gpu(1)])
+    world = open_world(PATH=f"{tools}:{os.environ['PATH']}")
+    first, second = (result.detail for result in results(world.station, "gpu"))
+    assert first == f"0: RTX 4090 (20.0 of 24.0 GiB free), CUDA 13, {UUIDS[0]}"
+    assert UUIDS[1] in second
+
+
+def test_a_tool_that_finds_no_gpu_because_it_fails_is_told(
+    open_world: Callable[..., LocalWorld], tmp_path: Path
+) -> None:
+    tools = write_tool(tmp_path / "tools", "nvidia-smi", "#!/bin/sh\necho 'No devices were found'; exit 6\n")
+    world = open_world(PATH=f"{tools}:{os.environ['PATH']}")
+    (gpu,) = results(world.station, "gpu")
+    assert (gpu.ok, gpu.detail) == (False, "nvidia-smi fails: No devices were found")
 
 
 def test_a_job_that_no_worker_takes_is_told_with_a_hint(world: LocalWorld, pictures: Path) -> None:

@@ -17,7 +17,8 @@ from stationmaster.config import load_settings
 from stationmaster.control.wiring.build import build_world
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.model import LocalAccess, MachineStatus, Requirements
-from stationmaster.providers.loopback import LoopbackProvider, processes_of
+from stationmaster.providers.labelled_processes import processes_of
+from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.remote.connect import connect
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.waiting import until

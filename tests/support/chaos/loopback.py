@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from stationmaster.model import DatasetRef, State
-from stationmaster.providers.loopback import processes_of
+from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
 from stationmaster.store.engine import Database

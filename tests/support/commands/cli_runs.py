@@ -14,7 +14,7 @@ from typing import Any
 
 from stationmaster.control.worker.background import running_worker
 from stationmaster.model import Job
-from stationmaster.providers.loopback import processes_of
+from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.commands.command_line import PATIENCE_SECONDS, stationmaster

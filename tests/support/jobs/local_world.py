@@ -17,7 +17,7 @@ from stationmaster.control.wiring.build import build_world
 from stationmaster.control.worker.worker import Worker
 from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.model import State
-from stationmaster.providers.loopback import processes_of
+from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.station.base import Station
 from stationmaster.station.datasets import DatasetReference
 from stationmaster.station.local.station import LocalStation
@@ -92,7 +92,7 @@ class LocalWorld:
 
     async def _work_until(self, condition: Callable[[], bool], what: str, store: Store) -> None:
         world = build_world(self.settings, self.environ, store)
-        world.policy = replace(world.policy, provider_look_seconds=0.05)
+        world.policy = replace(world.policy, provider_look_seconds=0.05, room_look_seconds=0.05)
         worker = Worker(world)
         running = asyncio.create_task(worker.run())
         try:

@@ -28,6 +28,7 @@ def list_offers(
     account: Annotated[
         str | None, Query(max_length=200, description="Account at the provider; for administrators.")
     ] = None,
+    gpus: Annotated[int | None, Query(ge=0, le=64, description="Number of GPUs, if above the recipe's.")] = None,
     hours: Annotated[
         float, Query(description="Hours that the job takes on an RTX 4090, from 0.01 to 10000.", examples=[1.0])
     ] = 1.0,
@@ -44,6 +45,7 @@ def list_offers(
         recipe=recipe,
         provider=provider,
         account=account,
+        gpus=gpus,
         hours=hours,
         max_price=price("max_price_usd", max_price_usd),
         vram_gib=vram_gib,

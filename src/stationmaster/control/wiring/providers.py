@@ -13,15 +13,20 @@ from stationmaster.control.wiring.adopted_hosts import open_adopted_host
 from stationmaster.control.wiring.simulator_address import simulator_address
 from stationmaster.control.wiring.ssh_provider import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
-from stationmaster.model import ADOPTED_PREFIX
+from stationmaster.model import ADOPTED_PREFIX, FoundGpus
 from stationmaster.providers.base import Pause, Provider
+from stationmaster.providers.gpus.finding import find_gpus
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.ssh_keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
 from stationmaster.settings import Settings
 from stationmaster.settings.machines import DEFAULT_ACCOUNT, DEFAULT_JOB_ROOT, vast_name
 from stationmaster.store.store import Store
 
-_PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
+_PASSED_ON = (
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ",
+    "LD_LIBRARY_PATH",  # where some computers have the GPU's driver
+    "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE",  # models that were downloaded already
+)  # fmt: skip
 """The environment variables that a machine on this computer gets: enough to run programs, and no secret."""
 _AT_THE_SIMULATOR: Mapping[str, Any] = {
     "preferred_gpus": (),  # a demo needs no GPU
@@ -126,9 +131,22 @@ def ssh_key_path(settings: Settings) -> Path:
 def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:
     return LoopbackProvider(
         settings.home / "machines",
-        environment={name: environ[name] for name in _PASSED_ON if name in environ},
+        environment=_passed_on(environ),
+        find_gpus=partial(find_local_gpus, settings, environ),
         price_per_hour=settings.loopback.price_per_hour,
     )
+
+
+async def find_local_gpus(settings: Settings, environ: Mapping[str, str]) -> FoundGpus:
+    """The GPUs of this computer that jobs may use: those of the settings, else those that this process may use."""
+    allowed = settings.loopback.gpus
+    if allowed is None and (visible := environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        allowed = tuple(word.strip() for word in visible.split(",") if word.strip())
+    return await find_gpus(_passed_on(environ), allowed=allowed)
+
+
+def _passed_on(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: environ[name] for name in _PASSED_ON if name in environ}
 
 
 def _vastai(settings: Settings, account: str, store: Store, waiting: Waiting) -> Provider:

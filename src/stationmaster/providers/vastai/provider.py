@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stationmaster.errors import AccessRefused, ConfigInvalid, NoCapacity
-from stationmaster.estimate import gpu_factor
+from stationmaster.estimate import hours_on
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import ZERO, MicroDollars
-from stationmaster.offers import HoursOn, NoOffer, Ranking, price_cap, rank, why_none
+from stationmaster.offers import NoOffer, Ranking, price_cap, rank, why_none
 from stationmaster.providers.vastai.client import RentOrder, VastClient
 from stationmaster.providers.vastai.machine_status import machine
 from stationmaster.providers.vastai.onstart import guard_environment, host_keys_in, onstart_script
@@ -19,7 +19,6 @@ from stationmaster.providers.vastai.wire import ChargeRow, InstanceRow
 from stationmaster.settings import SweepSettings, VastSettings
 from stationmaster.settings.machines import DEFAULT_JOB_ROOT
 
-_UNKNOWN_GPU = 2.0  # slowdown against the reference, so that an unknown GPU does not look cheap
 _CHARGE_KINDS = {"bwd": "traffic", "bwu": "traffic"}
 
 
@@ -84,7 +83,7 @@ class VastProvider:
         rows = await self._client.search(query, pages=options.search_pages, until_price=until_price)
         candidates = [candidate(row, want, provider=self.name, bid_share=options.bid_share) for row in rows]
         needed = replace(want, disk_gib=gib(self._storage_gb(want)))
-        return rank(candidates, needed, options.settings, _hours_on(want))
+        return rank(candidates, needed, options.settings, hours_on(want))
 
     def _storage_gb(self, want: Requirements) -> float:
         return disk_gb(want, default_gb=self._options.settings.default_disk_gb)
@@ -213,17 +212,6 @@ def _environment(options: VastOptions) -> dict[str, str]:
 def _can_exist(provider_id: str) -> bool:
     """Whether it is a number, as the service's ids are; anything else would be another path of its API."""
     return provider_id.isascii() and provider_id.isdigit()
-
-
-def _hours_on(want: Requirements) -> HoursOn:
-    """Scales the job's hours, given for an RTX 4090, except its fixed hours; without a GPU nothing is scaled."""
-
-    def hours(gpu: str | None) -> float:
-        factor = gpu_factor(gpu) if gpu else None
-        slower = (factor if factor is not None else _UNKNOWN_GPU) if want.gpus else 1.0
-        return want.fixed_hours + max(0.0, want.hours - want.fixed_hours) * slower
-
-    return hours
 
 
 def _charges(row: ChargeRow) -> list[Charge]:

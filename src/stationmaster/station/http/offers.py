@@ -19,6 +19,7 @@ class HttpOffers:
             "account": search.account,
             "hours": search.hours,
             "max_price_usd": exact_dollars(search.max_price),
+            "gpus": search.gpus,
             "vram_gib": search.vram_gib,
             "disk_gib": search.disk_gib,
             "interruptible": search.interruptible,

@@ -11,6 +11,7 @@ from stationmaster import __version__
 from stationmaster.control.worker.background import running_worker
 from stationmaster.delivery.bucket import open_bucket
 from stationmaster.errors import StationmasterError
+from stationmaster.model import FoundGpus, GpuMaker
 from stationmaster.settings import Settings
 from stationmaster.station.checks import CheckResult, WorkerService
 from stationmaster.station.local.installation import Installation
@@ -34,6 +35,7 @@ class LocalChecks:
         yield CheckResult("settings", True, f"home {settings.home}, provider {settings.provider}")
         yield from self._store_results()
         yield _disk(settings)
+        yield from _gpu_results(self._installation.local_gpus())
         yield from _bucket_results(settings)
         yield from _tool_results()
         yield _demo()
@@ -65,6 +67,20 @@ def _worker(store: Store, settings: Settings) -> CheckResult:
 def _disk(settings: Settings) -> CheckResult:
     free = shutil.disk_usage(settings.home).free / 1024**3
     return CheckResult("disk", free > 1, f"{free:.1f} GiB free", "" if free > 1 else "free some disk space for models")
+
+
+def _gpu_results(found: FoundGpus) -> Iterator[CheckResult]:
+    """The GPUs of this computer that jobs can use with provider loopback."""
+    for gpu in found.gpus:
+        cuda = f", CUDA {gpu.cuda:g}" if gpu.cuda is not None else ""
+        tried = "" if gpu.maker is GpuMaker.NVIDIA else f"; not confirmed on {gpu.maker}'s GPUs"
+        detail = f"{gpu.number}: {gpu}{cuda}, {gpu.id}"
+        unusable = f"; jobs cannot use it: {gpu.unusable}" if gpu.unusable else ""
+        yield CheckResult("gpu", True, f"{detail}{tried}{unusable}")
+    for problem in found.problems:
+        yield CheckResult("gpu", False, problem, "repair the driver, or remove the tool if there is no such GPU")
+    if not found.gpus and not found.problems:
+        yield CheckResult("gpu", True, "none found on this computer; trainings that need one are run elsewhere")
 
 
 def _bucket_results(settings: Settings) -> Iterator[CheckResult]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stationmaster.settings import Settings
 
 if TYPE_CHECKING:
+    from stationmaster.model import FoundGpus
     from stationmaster.providers.base import Pause, Provider
     from stationmaster.store.store import Store
 
@@ -52,6 +53,12 @@ class Installation:
 
         wanted = name or self.settings.provider
         return find_provider(wanted, self.settings, self.environ, self.store, account=account, pause=self.pause)
+
+    def local_gpus(self) -> FoundGpus:
+        """The GPUs of this computer that jobs may use."""
+        from stationmaster.control.wiring.providers import find_local_gpus
+
+        return asyncio.run(find_local_gpus(self.settings, self.environ))
 
     def close(self) -> None:
         for opened in ("store", "readable_store"):

@@ -33,7 +33,7 @@ class LocalOffers:
 
 def _requirements(needs: Needs, search: OfferSearch) -> Requirements:
     return Requirements(
-        gpus=needs.gpus,
+        gpus=max(needs.gpus, search.gpus or 0),
         vram_gib=max(needs.vram_gib, search.vram_gib or 0.0),
         disk_gib=max(needs.disk_gib, search.disk_gib or 0.0),
         cuda=needs.cuda,

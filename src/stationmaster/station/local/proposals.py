@@ -29,7 +29,7 @@ from stationmaster.model import (
 from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
-from stationmaster.recipes.wishes import with_wish
+from stationmaster.recipes.wishes import require_usable_gpus, with_wish
 from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.datasets import Progress
 from stationmaster.station.local.artifacts import copy_file, is_available, is_resumable, state_beside
@@ -123,7 +123,9 @@ class LocalProposals:
         forget_dataset(dataset, self._settings.home, self._store)
 
     def estimate(self, request: EstimateRequest) -> Estimate:
-        recipe = with_wish(find(request.recipe, folders=self._settings.recipes).recipe, request.machine)
+        found = find(request.recipe, folders=self._settings.recipes).recipe
+        require_usable_gpus(found, request.machine)
+        recipe = with_wish(found, request.machine)
         provider = self._installation.provider(request.provider)
         work = Work(
             recipe=recipe,

@@ -77,6 +77,7 @@ class DatasetDocument(Document):
 class MachineWishDocument(Document):
     """What a job asks of its machine beyond what its recipe needs."""
 
+    gpus: int | None = None
     vram_gib: float | None = None
     disk_gib: float | None = None
     memory_gib: float | None = None

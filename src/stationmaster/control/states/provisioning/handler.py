@@ -195,8 +195,9 @@ def _ask_or_adopt(view: Listed, policy: Policy) -> Step[Action]:
         return Step(write=wait(job, max(due, policy.provider_look_seconds), alerts=_slow_alerts(view, policy)))
     if market.not_takeable is not None:
         return Step(write=_give_up(view, Reason.NO_OFFER, market.not_takeable))
-    if market.waits_for_room:
-        return Step(write=wait(replace(job, state_since=now), policy.room_look_seconds))
+    if market.waits_for is not None:
+        return Step(write=_wait_for_its_turn(job, market.waits_for, now=now, policy=policy))
+    job = _at_its_turn(job)
     if isinstance(market.secret_problem, SecretRefused):  # before anything is rented that could not be used
         return Step(write=_give_up(view, Reason.ACCESS_REFUSED, refusal_in_words(market.secret_problem)))
     if market.secret_problem is not None:
@@ -215,9 +216,20 @@ def _market(view: ProvisioningView) -> Market | None:
     return view.market if isinstance(view, Listed) and view.may_create else None
 
 
+def _wait_for_its_turn(job: Job, reason: str, *, now: float, policy: Policy) -> Write:
+    """Wait for as long as it takes: other jobs use what it needs."""
+    waiting = replace(job, state_since=now, machine=replace(job.machine, waits_for=reason))
+    event = NewEvent(kind="waiting_for_turn", payload={"reason": reason})
+    return wait(waiting, policy.room_look_seconds, events=() if job.machine.waits_for == reason else (event,))
+
+
+def _at_its_turn(job: Job) -> Job:
+    return replace(job, machine=replace(job.machine, waits_for=None))
+
+
 def _wait_for_an_offer(view: Listed, market: Market, policy: Policy) -> Write:
     """Wait rather than rent above the agreed price: a matching offer may appear within a minute."""
-    after, seconds, failures = failed_try(view.visit.job, policy)
+    after, seconds, failures = failed_try(_at_its_turn(view.visit.job), policy)
     none = market.no_offer or NoOffer(reasons=())
     event = NewEvent(
         kind="waiting_for_offer",

@@ -12,7 +12,7 @@ from stationmaster.estimate import is_as_fast, most_per_hour
 from stationmaster.model import AdoptedTraining, Job, JobSpec, Label, Offer, Quote, Rental, Requirements
 from stationmaster.money import format_dollars
 from stationmaster.offers import LeftOut, NoOffer, Ranking, why_none
-from stationmaster.providers.base import KnowsMoney, Provider
+from stationmaster.providers.base import HasPlaces, KnowsMoney, Provider
 from stationmaster.providers.no_offer import why_no_offer
 from stationmaster.recipes.schema import Recipe
 
@@ -28,7 +28,7 @@ class Market:
     no_credit: str | None = None  # why the provider account's credit is too small
     not_takeable: str | None = None  # why the machine of an adopted training cannot become the job's
     secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs cannot be sent
-    waits_for_room: bool = False  # the limit of rented machines there is reached
+    waits_for: str | None = None  # why it is not this job's turn yet
 
     def best_offer(self, job: Job) -> Offer | None:
         """The best that was not refused in this attempt; else the best of all, which may be free again."""
@@ -38,7 +38,7 @@ class Market:
     @property
     def has_no_offer(self) -> bool:
         """Offers were searched, and none is within what the user agreed to."""
-        return not self.offers and not self.waits_for_room and self.secret_problem is None
+        return not self.offers and self.waits_for is None and self.secret_problem is None
 
     @property
     def next_best(self) -> str | None:
@@ -54,8 +54,8 @@ async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
     market = Market(asked_at=visit.now)
     if job.spec.adopted is not None and job.spec.adopted.release:
         return await _adopted_machine(job.spec.adopted, provider, market)
-    if await is_full(rental, world):
-        return replace(market, waits_for_room=True)
+    if (limit := await reached_limit(rental, world)) is not None:
+        return replace(market, waits_for=f"{limit} machines are rented, which is the limit (limits.max_rentals)")
     if rental.offer is not None:
         return market
     try:
@@ -65,6 +65,8 @@ async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
     want = requirements(job, visit.recipe)
     avoided = want.avoided_machines | await world.avoided.of(provider.name)
     want = replace(want, avoided_machines=avoided)
+    if isinstance(provider, HasPlaces) and (reason := await _turn_of_others(job, want, provider, world)):
+        return replace(market, waits_for=reason)
     found = await provider.offers(want)
     agreed = within_agreed(found, job.spec)
     others = tuple(offer for offer in found if offer not in agreed)
@@ -80,6 +82,19 @@ def _is_told(visit: Visit, world: World) -> bool:
     """Whether this visit tells why there is no offer: the first and the last do. A reason may cost another search."""
     job = visit.job
     return job.setbacks.failures == 0 or visit.now - job.state_since > world.policy.limits.ready
+
+
+async def _turn_of_others(job: Job, want: Requirements, provider: HasPlaces, world: World) -> str | None:
+    """Who uses every place that would fit, or was earlier to ask for one; None if it is this job's turn.
+
+    A job that failed to get a machine for another reason stands in nobody's way, nor does one without a GPU.
+    """
+    reason = await provider.waiting_reason(want)
+    if reason is not None or not want.gpus:
+        return reason
+    earlier = await world.ask_store(world.store.jobs.without_machine_before, job)
+    first = next((each for each in earlier if each.spec.quote.gpu and not each.setbacks.failures), None)
+    return None if first is None else f"job {first.id} was submitted earlier"
 
 
 async def _adopted_machine(training: AdoptedTraining, provider: Provider, market: Market) -> Market:
@@ -160,10 +175,10 @@ async def credit_problem(quote: Quote, provider: Provider) -> str | None:
     return f"the {provider.name} account has {left} of credit; the job can cost up to {needed}"
 
 
-async def is_full(rental: Rental, world: World) -> bool:
-    """Whether other jobs rent, or are about to rent, as many machines of this provider as the settings allow."""
+async def reached_limit(rental: Rental, world: World) -> int | None:
+    """The number of machines of this provider that may be rented, if other jobs rent or are about to rent that many."""
     most = world.policy.max_rentals.get(rental.provider)
     if most is None:
-        return False
+        return None
     taken = await world.ask_store(world.store.rentals.count_others, rental)
-    return taken >= most
+    return most if taken >= most else None

@@ -40,7 +40,12 @@ def with_changes(again: Again, changes: RetryChanges, recipe: Recipe) -> Again:
 
 
 def _joined(wish: MachineWish, asked: MachineWish) -> MachineWish:
-    return replace(wish, vram_gib=asked.vram_gib or wish.vram_gib, disk_gib=asked.disk_gib or wish.disk_gib)
+    return replace(
+        wish,
+        gpus=asked.gpus if asked.gpus is not None else wish.gpus,
+        vram_gib=asked.vram_gib or wish.vram_gib,
+        disk_gib=asked.disk_gib or wish.disk_gib,
+    )
 
 
 def _skipped(one: AppliedAdvice, spec: JobSpec) -> SkippedAdvice:

@@ -19,7 +19,7 @@ from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.plan import JobIdentity, render_plan
 from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
-from stationmaster.recipes.wishes import with_wish
+from stationmaster.recipes.wishes import require_usable_gpus, with_wish
 from stationmaster.settings import Settings
 from stationmaster.station.datasets import Progress
 from stationmaster.station.local.dataset_sources import LocalDataset, fetch_dataset
@@ -57,6 +57,7 @@ def check_request(
     stored = find(request.recipe, folders=settings.recipes)
     if stored.recipe.reference == ADOPTED_RECIPE:
         raise UserError(f"{ADOPTED_RECIPE} trains nothing", hint="to watch a training, run `stationmaster adopt`")
+    require_usable_gpus(stored.recipe, request.machine)
     stored = replace(stored, recipe=with_wish(stored.recipe, request.machine))
     parameters = resolve(stored.recipe, request.parameters)
     checked_name(request.name or request.dataset.name or stored.recipe.name)  # before a long download
@@ -108,6 +109,7 @@ def check_again(
     does.
     """
     stored = find(spec.recipe, folders=settings.recipes)
+    require_usable_gpus(stored.recipe, spec.machine)
     stored = replace(stored, recipe=with_wish(stored.recipe, spec.machine))
     parameters = resolve(stored.recipe, dict(spec.parameters))
     run_notes = _check_can_run(stored, parameters, settings, provider)

@@ -48,7 +48,10 @@ def worker_notes(settings: Settings) -> tuple[str, ...]:
 def _canonical(request: TrainRequest) -> str:
     """The request in one spelling, whatever the order of its names was."""
     data = dataclasses.asdict(request)
-    if request.machine == MachineWish():  # keys of before requests could have one must stay what they were
+    # Keys of before requests could have these must stay what they were.
+    if request.machine.gpus is None:
+        del data["machine"]["gpus"]
+    if request.machine == MachineWish():
         del data["machine"]
     return json.dumps(data, sort_keys=True, default=str)
 

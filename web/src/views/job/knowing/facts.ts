@@ -37,7 +37,7 @@ function warnings(job: Job): Fact[] {
 
 function going(job: Job, events: readonly JobEvent[], readings: readonly Reading[], now: number): Fact[] {
   if (job.state === "QUEUED" || job.state === "PROVISIONING") {
-    const last = events.findLast(({ kind }) => kind === "waiting_for_offer" || kind === "create_refused");
+    const last = events.findLast(({ kind }) => ["waiting_for_offer", "waiting_for_turn", "create_refused"].includes(kind));
     return [
       {
         key: "waiting",

@@ -18,6 +18,7 @@ const KINDS: Readonly<Record<string, Group>> = {
   rental_held: "machine",
   surplus_found: "machine",
   waiting_for_offer: "machine",
+  waiting_for_turn: "machine",
   create_refused: "machine",
   create_unanswered: "machine",
   machine_checked: "machine",

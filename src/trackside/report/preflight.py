@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from typing import Any, Callable
 
 from trackside.machine.gpu import GpuProbe, find_on_path, read_gpus
 from trackside.machine.readings import read_disk, read_memory
 from trackside.records import remove_file
+from trackside.report.machine import gpu_record
 from trackside.root import Root
+from trackside.sampler.sample import GpuReading
 
 _PROBE_BYTES = 64 * 1024 * 1024
 _DRIVER_FILE = "/proc/driver/nvidia/version"
@@ -22,10 +25,7 @@ def preflight(root: Root, *, wall: float, allocate: bool = True) -> dict[str, An
     Without `allocate` that is not tried: where somebody else trains, even a little memory could be the last.
     """
     os.makedirs(root.path, exist_ok=True)
-    answer = os.path.join(root.path, ".preflight-gpu")
-    GpuProbe(answer).ask_and_wait()
-    gpus = read_gpus(answer, wall=wall) or []
-    remove_file(answer)
+    gpus = _nvidia_gpus(root, wall) or _amd_gpus() or _apple_gpus()
     return {
         "disk_free_bytes": read_disk(root.path)["free_bytes"],
         "memory": read_memory(),
@@ -35,6 +35,31 @@ def preflight(root: Root, *, wall: float, allocate: bool = True) -> dict[str, An
         "tools": [name for name in _TOOLS if find_on_path(name)],
         "allocation": try_allocation() if gpus and allocate else None,
     }
+
+
+def _nvidia_gpus(root: Root, wall: float) -> list[dict[str, Any]]:
+    answer = os.path.join(root.path, ".preflight-gpu")
+    GpuProbe(answer).ask_and_wait()
+    gpus = read_gpus(answer, wall=wall) or []
+    remove_file(answer)
+    return gpus
+
+
+def _amd_gpus() -> list[dict[str, Any]]:
+    from trackside.sampler.gpu_answer import GpuSourceError
+    from trackside.sampler.gpus import Gpus
+
+    try:
+        return [gpu_record(gpu) for gpu in Gpus(quick=False, now=time.monotonic, note=lambda _: None).read().gpus]
+    except GpuSourceError:
+        return []
+
+
+def _apple_gpus() -> list[dict[str, Any]]:
+    """Return the GPU that every Mac with Apple's own processor has; it uses the system's memory."""
+    system = os.uname()
+    is_there = system.sysname == "Darwin" and system.machine == "arm64"
+    return [gpu_record(GpuReading(gpu_index=0, name="Apple"))] if is_there else []
 
 
 def try_allocation() -> str | None:

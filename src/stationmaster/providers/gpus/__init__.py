@@ -1,0 +1,1 @@
+"""Finds the GPUs of this computer with the tools that their makers supply."""
