@@ -14,6 +14,7 @@ class Gpu:
     """One GPU; a value of None is not supported by it."""
 
     name: str = "NVIDIA H200"
+    uuid: str = "GPU-5f2b"
     total: int | None = 141 << 30
     used: int = 12 << 30
     reserved: int = 1 << 30
@@ -68,6 +69,8 @@ class StandInNvml:
     def _ask(self, gpu: Gpu, what: str, *arguments: Any) -> int:
         if what == "Name":
             arguments[0].value = gpu.name.encode()
+        elif what == "UUID":
+            arguments[0].value = gpu.uuid.encode()
         elif what == "MigMode":
             arguments[0]._obj.value = bool(gpu.parts)
         elif what == "MigDeviceHandleByIndex":

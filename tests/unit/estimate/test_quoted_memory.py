@@ -128,7 +128,7 @@ def test_a_card_can_be_asked_about_by_its_memory_alone(tmp_path: Path) -> None:
     assert (found.is_offered, found.quote.gpu_gib) == (False, 40)
 
 
-def test_without_any_offer_the_recipe_s_own_need_is_in_the_hint(tmp_path: Path) -> None:
+def test_without_any_offer_the_recipe_s_own_need_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         quoted(Market(cards=()), tmp_path, batch_size=4)
-    assert "1 GPU with 24 GiB" in str(refused.value.hint)
+    assert "1 GPU with 24 GiB" in str(refused.value)

@@ -168,6 +168,7 @@ def test_a_database_that_cannot_be_opened_is_noted_once_and_written_when_it_can(
 def test_samples_of_a_training_that_sleeps_are_written_sooner(bench: Bench) -> None:
     with subprocess.Popen(["sleep", "1000"]) as training:
         moments = iter(range(0, 1000, 5))
+        until(lambda: Path(f"/proc/{training.pid}/cmdline").read_bytes().startswith(b"sleep"), "the training began")
 
         def look() -> bool:
             moment = next(moments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,27 @@ class Bench:
         path = self.folder / "runs"
         return len(path.read_text().splitlines()) if path.exists() else 0
 
-    def gpus(self, library: StandInNvml | None = None, *, quick: bool = False, limit: float = 5.0) -> Gpus:
+    def gpus(
+        self,
+        library: StandInNvml | None = None,
+        *,
+        quick: bool = False,
+        limit: float = 5.0,
+        environment: Mapping[str, str] | None = None,
+    ) -> Gpus:
         def load() -> Any:
             if library is None:
                 raise OSError("no such library")
             return library
 
-        return Gpus(quick=quick, now=lambda: self.now, note=self.notes.append, load_nvml=load, limit_seconds=limit)
+        return Gpus(
+            quick=quick,
+            now=lambda: self.now,
+            note=self.notes.append,
+            load_nvml=load,
+            limit_seconds=limit,
+            environment=environment or {},
+        )
 
 
 @pytest.fixture
@@ -235,3 +249,30 @@ def test_a_machine_with_amd_cards_is_read_by_its_program(bench: Bench, name: str
 def test_an_output_that_is_not_understood_is_a_failure(bench: Bench) -> None:
     bench.program("rocm-smi", "echo no cards")
     assert failure(bench.gpus().read).startswith("the output of rocm-smi is not understood")
+
+
+def test_only_the_gpus_of_the_job_are_read_by_nvml(bench: Bench) -> None:
+    library = StandInNvml(Gpu(uuid="GPU-aaaa", total=24 << 30), Gpu(uuid="GPU-bbbb", total=48 << 30))
+    (gpu,) = bench.gpus(library, environment={"CUDA_VISIBLE_DEVICES": "GPU-bb"}).read().gpus
+    assert gpu.memory_total_gb == 48.0
+    assert len(bench.gpus(library, environment={"CUDA_VISIBLE_DEVICES": "1"}).read().gpus) == 2, "numbers say nothing"
+
+
+def test_only_the_gpus_of_the_job_are_asked_of_nvidia_smi(bench: Bench) -> None:
+    bench.program("nvidia-smi", f'case "$*" in *--id=GPU-b) echo "{ROW}";; *) exit 9;; esac')
+    assert len(bench.gpus(environment={"CUDA_VISIBLE_DEVICES": "GPU-b"}).read().gpus) == 1
+
+
+def test_a_job_without_gpu_measures_none(bench: Bench) -> None:
+    bench.program("nvidia-smi", f'echo "{ROW}"')
+    bench.program("rocm-smi", "echo '{}'")
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+    assert bench.gpus(StandInNvml(Gpu()), environment=hidden).read() == GpuAnswer()
+    assert bench.runs() == 0
+
+
+def test_only_the_cards_of_the_job_are_read_by_rocm_smi(bench: Bench) -> None:
+    cards = '{"card0": {"GPU use (%)": "1"}, "card1": {"GPU use (%)": "2"}}'
+    bench.program("rocm-smi", f"echo '{cards}'")
+    (gpu,) = bench.gpus(environment={"HIP_VISIBLE_DEVICES": "1"}).read().gpus
+    assert gpu.utilization_percent == 2.0
