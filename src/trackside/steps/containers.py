@@ -6,7 +6,7 @@ import json
 import os
 import re
 import zlib
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from trackside.machine.visible_gpus import CUDA, HIP
 from trackside.root import Root, stream_name
@@ -39,7 +39,9 @@ def container_name(root: Root, what: str) -> str:
     return "sm-%s-%08x-%s%s" % (job, zlib.crc32(root.path.encode()), root.part and root.part + "-", what)
 
 
-def run_command(container: Container, step: Step, *, root: Root, name: str) -> list[str]:
+def run_command(
+    container: Container, step: Step, *, root: Root, name: str, environment: Mapping[str, str] = os.environ
+) -> list[str]:
     """Return the command that runs a step in a container, prints its output and exits with it.
 
     It names secrets without their values: the engine takes them from its own environment.
@@ -53,7 +55,7 @@ def run_command(container: Container, step: Step, *, root: Root, name: str) -> l
         "--sig-proxy=false",  # we signal the container itself, once
         "--log-driver=none",  # its output is in the step's log already
         *_init(container),
-        *_limits(container),
+        *_limits(container, environment),
         *_user(container),
         "--volume=%s:%s" % (root.path, root.path),
         *("--volume=%s:%s%s" % (each.source, each.target, ":ro" * each.read_only) for each in container.mounts),
@@ -128,7 +130,7 @@ def _init(container: Container) -> list[str]:
     return ["--init"] if has_one else []
 
 
-def _limits(container: Container) -> list[str]:
+def _limits(container: Container, environment: Mapping[str, str]) -> list[str]:
     limits = ["--network=%s" % container.network]
     if container.shm_bytes:
         limits.append("--shm-size=%d" % container.shm_bytes)
@@ -138,7 +140,7 @@ def _limits(container: Container) -> list[str]:
     if container.gpus:
         limits.append("--gpus=all" if container.engine == "docker" else "--device=nvidia.com/gpu=all")
         # The container has every GPU, and its programs use those of this job.
-        limits += ["--env=%s=%s" % (name, os.environ[name]) for name in (CUDA, HIP) if name in os.environ]
+        limits += ["--env=%s=%s" % (name, environment[name]) for name in (CUDA, HIP) if name in environment]
     return limits
 
 

@@ -111,6 +111,16 @@ def test_values_come_out_of_every_field_as_data(name: str, trigger: str, note: s
     assert [word for word in command if word.startswith("--env=")] == [f"--env=PROMPT={name}", "--env=HF_TOKEN"]
 
 
+def test_a_container_is_told_which_gpus_are_its_job_s() -> None:
+    read = parse_plan(plan_of(EVERYTHING).as_json())
+    assert read.container is not None
+    container = read.container._replace(gpus=True)
+    visible = {"CUDA_VISIBLE_DEVICES": "GPU-5f2b", "HOME": "/root"}
+    command = run_command(container, read.steps[0], root=Root("/opt/jobs/j1"), name="n", environment=visible)
+    assert "--env=CUDA_VISIBLE_DEVICES=GPU-5f2b" in command
+    assert "--env=HOME=/root" not in command
+
+
 @pytest.mark.parametrize(
     ("launcher", "gpus", "wrapped"),
     [

@@ -37,7 +37,9 @@ function warnings(job: Job): Fact[] {
 
 function going(job: Job, events: readonly JobEvent[], readings: readonly Reading[], now: number): Fact[] {
   if (job.state === "QUEUED" || job.state === "PROVISIONING") {
-    const last = events.findLast(({ kind }) => ["waiting_for_offer", "waiting_for_turn", "create_refused"].includes(kind));
+    const last = events.findLast(({ kind }) =>
+      ["waiting_for_offer", "waiting_for_turn", "create_refused"].includes(kind),
+    );
     return [
       {
         key: "waiting",
