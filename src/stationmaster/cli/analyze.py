@@ -11,7 +11,7 @@ import typer
 
 from stationmaster.analysis.report import Severity
 from stationmaster.cli.analysis_lines import analysis_lines
-from stationmaster.cli.context import JsonOption, named, options_of, station_of
+from stationmaster.cli.context import JsonOption, given_path, named, options_of, station_of
 from stationmaster.errors import NotFound, UserError
 from stationmaster.station.analysis import Analysis, analyse_file
 from stationmaster.station.run_files.recorded_run import HINT
@@ -35,11 +35,17 @@ def analyze(
     ],
     log: Annotated[
         Path | None,
-        typer.Option(metavar="LOG", help="What the trainer printed; default: a log.txt beside the file."),
+        typer.Option(
+            parser=given_path, metavar="LOG", help="What the trainer printed; default: a log.txt beside the file."
+        ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The trainer's config; default: a config.yaml or .toml beside the file."),
+        typer.Option(
+            parser=given_path,
+            metavar="FILE",
+            help="The trainer's config; default: a config.yaml or .toml beside the file.",
+        ),
     ] = None,
     job: Annotated[str | None, typer.Option(metavar="ID", help="Job in a database that holds several.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Analyse the job anew and store the result.")] = False,

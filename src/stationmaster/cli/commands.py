@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from stationmaster import __version__
-from stationmaster.cli.context import Options, require_this_computer
+from stationmaster.cli.context import Options, given_path, require_this_computer
 
 
 class Command(NamedTuple):
@@ -193,7 +193,9 @@ def _print_version(wanted: bool) -> None:
 def _global_options(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON where the command supports it.")] = False,
-    home: Annotated[Path | None, typer.Option(help="Folder of all local data.", show_default=False)] = None,
+    home: Annotated[
+        Path | None, typer.Option(parser=given_path, help="Folder of all local data.", show_default=False)
+    ] = None,
     log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.", show_default=False)] = None,
     server: Annotated[
         str | None,

@@ -29,7 +29,18 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 _TOKEN_HINT = "on the server, `stationmaster tokens create` makes a token; set STATIONMASTER_TOKEN to it"
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+def json_option(help_text: str) -> Any:
+    """A command's own `--json`, which the global one sets too."""
+    return typer.Option("--json", help=help_text, callback=_or_global_json)
+
+
+def _or_global_json(context: typer.Context, value: bool) -> bool:
+    options = context.find_object(Options)  # None while a shell completes the command line
+    return value or (options is not None and options.as_json)
+
+
+JsonOption = Annotated[bool, json_option("Print JSON.")]
 
 
 def named(kind: str, list_command: str) -> Callable[[str | None], str | None]:
@@ -50,6 +61,13 @@ JobArgument = Annotated[
         metavar="JOB", help="Id of the job (or its beginning), or its name.", callback=named("job", "jobs --all")
     ),
 ]
+
+
+def given_path(value: str | Path) -> Path:
+    """A parser for paths: raises UserError for an empty one, which would mean the current folder."""
+    if value == "":
+        raise UserError("the path is empty", hint="pass a path; the current folder is .")
+    return Path(value)
 
 
 def finite(value: float | None) -> float | None:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from stationmaster.cli.context import local_station_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_json, station_of
 from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
@@ -35,7 +35,6 @@ SourceArgument = Annotated[
         help="Folder, .tar or .zip file, s3://BUCKET/PREFIX, hf://datasets/OWNER/NAME[@REVISION].", show_default=False
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("check")
@@ -54,7 +53,9 @@ def check_command(
     min_rows: Annotated[
         int, typer.Option(min=1, help="Minimum number of rows of a text dataset.")
     ] = _DEFAULTS.min_rows,
-    fix: Annotated[Path | None, typer.Option(help="Write a repaired copy to this new folder.")] = None,
+    fix: Annotated[
+        Path | None, typer.Option(parser=given_path, help="Write a repaired copy to this new folder.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a dataset; print each problem and how to fix it.
@@ -105,7 +106,10 @@ def pack_command(
     context: typer.Context,
     source: SourceArgument,
     target: Annotated[
-        Path, typer.Argument(help="File to write, or a folder (file name: its SHA-256).", show_default=False)
+        Path,
+        typer.Argument(
+            parser=given_path, help="File to write, or a folder (file name: its SHA-256).", show_default=False
+        ),
     ],
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress (needs the zstandard module).")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is not an archive.")] = False,

@@ -12,6 +12,7 @@ import typer
 from stationmaster.cli.context import (
     JobArgument,
     JsonOption,
+    given_path,
     local_station_of,
     named,
     options_of,
@@ -185,7 +186,7 @@ def cancel(
 def pull(
     context: typer.Context,
     job: JobArgument,
-    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Target folder.")] = Path(),
+    target: Annotated[Path, typer.Argument(parser=given_path, metavar="[DIR]", help="Target folder.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:
     """Copy a job's model, samples and logs to a folder.

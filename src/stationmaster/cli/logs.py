@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JobArgument, options_of, station_of
+from stationmaster.cli.context import JobArgument, json_option, options_of, station_of
 from stationmaster.errors import UserError
 from stationmaster.model import LogChunk
 
@@ -27,9 +27,7 @@ def logs(
         str | None,
         typer.Option(metavar="TEXT", help="Print only lines that contain this text, in upper or lower case."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per piece of log, or per line found.")
-    ] = False,
+    as_json: Annotated[bool, json_option("Print one JSON object per piece of log, or per line found.")] = False,
 ) -> None:
     """Print a job's log: all attempts and steps, in order.
 

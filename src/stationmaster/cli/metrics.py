@@ -13,7 +13,16 @@ from typing import Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import finite, named, options_of, print_json, printable, station_of
+from stationmaster.cli.context import (
+    finite,
+    given_path,
+    json_option,
+    named,
+    options_of,
+    print_json,
+    printable,
+    station_of,
+)
 from stationmaster.cli.metric_lines import metric_lines
 from stationmaster.errors import NotFound, UserError
 from stationmaster.series.run_series import Axis, DrawnSeries, RunSeries
@@ -76,13 +85,17 @@ def metrics(
         str | None, typer.Option(help="Print the rows of one table as CSV, or export only that table.")
     ] = None,
     export: Annotated[
-        Path | None, typer.Option(metavar="FILE", help=f"Write everything to a file: {', '.join(FORMATS)}.")
+        Path | None,
+        typer.Option(parser=given_path, metavar="FILE", help=f"Write everything to a file: {', '.join(FORMATS)}."),
     ] = None,
     import_path: Annotated[
-        Path | None, typer.Option("--import", metavar="PATH", help="Store the series of a file or folder with the job.")
+        Path | None,
+        typer.Option(
+            "--import", parser=given_path, metavar="PATH", help="Store the series of a file or folder with the job."
+        ),
     ] = None,
     job: Annotated[str | None, typer.Option(help="Job in a database that holds several.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the series and the summary as JSON.")] = False,
+    as_json: Annotated[bool, json_option("Print the series and the summary as JSON.")] = False,
 ) -> None:
     """Show a training's series: loss, step time, GPU and memory.
 

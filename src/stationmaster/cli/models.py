@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of, with_hint
+from stationmaster.cli.context import JsonOption, given_path, named, options_of, print_json, station_of, with_hint
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
 
@@ -92,7 +92,7 @@ def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = 
 def download(
     context: typer.Context,
     model: ModelArgument,
-    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Target folder.")] = Path(),
+    target: Annotated[Path, typer.Argument(parser=given_path, metavar="[DIR]", help="Target folder.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:
     """Copy a model's weights to a folder.

@@ -13,17 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stationmaster.cli.context import JsonOption
-from stationmaster.errors import ConfigInvalid, NotFound
+from stationmaster.cli.context import JsonOption, given_path
+from stationmaster.cli.log_files import read_chunks
+from stationmaster.errors import ConfigInvalid
 from stationmaster.parsers import FAMILIES, LogReader, Scope, Summary
 from stationmaster.parsers.patterns import checked_pattern
 from stationmaster.parsers.registry import AUTO, find_family
 
-_CHUNK_BYTES = 1 << 20
-
 
 def parse(
-    log: Annotated[Path, typer.Argument(help="Training log.")],
+    log: Annotated[Path, typer.Argument(parser=given_path, help="Training log.")],
     framework: Annotated[str, typer.Option(help="Trainer that wrote it.")] = AUTO,
     pattern: Annotated[
         list[str] | None,
@@ -53,17 +52,13 @@ def parse(
 
 
 def read_log(log: Path, *, framework: str = AUTO, patterns: Sequence[str] = ()) -> Summary:
-    """Read a whole log. Raises NotFound, and ConfigInvalid for an unknown framework or a pattern that cannot work."""
+    """Read a whole log. Raises UserError, also for an unknown framework or a pattern that cannot work."""
     if framework != AUTO and find_family(framework) is None:
         names = ", ".join(family.name for family in FAMILIES)
         raise ConfigInvalid(f"unknown log format {framework}", hint=f"use {AUTO} or one of {names}")
     reader = LogReader(framework, patterns=[checked_pattern(one) for one in patterns])
-    try:
-        with log.open("rb") as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                reader.feed(chunk)
-    except (FileNotFoundError, IsADirectoryError) as problem:
-        raise NotFound(f"there is no log file {log}", hint="give the path of a trainer's output") from problem
+    for chunk in read_chunks(log):
+        reader.feed(chunk)
     return reader.summary()
 
 

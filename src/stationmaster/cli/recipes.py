@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, given_path, local_station_of, options_of, print_json, station_of
 from stationmaster.errors import RecipeInvalid
 from stationmaster.recipes.parameters import allowed
 from stationmaster.recipes.schema import Recipe
@@ -84,7 +84,7 @@ def _other_needs(recipe: Recipe) -> Iterator[str]:
 @app.command("lint")
 def lint_recipe(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="A recipe.yaml, or its folder.")],
+    path: Annotated[Path, typer.Argument(parser=given_path, help="A recipe.yaml, or its folder.")],
     as_json: JsonOption = False,
 ) -> None:
     """Check a recipe; print each problem with file, line and fix.
@@ -115,7 +115,9 @@ def lint_recipe(
 @app.command("new")
 def new_recipe(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Folder to create; its name becomes the recipe's name.")],
+    folder: Annotated[
+        Path, typer.Argument(parser=given_path, help="Folder to create; its name becomes the recipe's name.")
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Write a commented recipe that works, to edit into your own.

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from stationmaster.cli.context import given_path, json_option
+from stationmaster.cli.log_files import read_chunks
 from stationmaster.durations import format_duration
-from stationmaster.errors import ConfigInvalid, NotFound, UserError
+from stationmaster.errors import ConfigInvalid, UserError
 from stationmaster.parsers import LogReader
 from stationmaster.parsers.registry import AUTO, find_family
 from stationmaster.watch.escalation import StallEvent
@@ -42,11 +44,13 @@ class _TraceFile(BaseModel):
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="Trace (JSON), or a log whose lines start with times.")],
+    trace: Annotated[
+        Path, typer.Argument(parser=given_path, help="Trace (JSON), or a log whose lines start with times.")
+    ],
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a threshold, e.g. stall.min_window=5m.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
+    as_json: Annotated[bool, json_option("Print one JSON object per event.")] = False,
 ) -> None:
     """Replay a recorded run through the stall detector.
 
@@ -69,10 +73,7 @@ def replay(
 
 def read_trace(path: Path) -> tuple[Trace, StallPolicy]:
     """Read a trace or a log. Raises NotFound, or UserError for a file that is neither."""
-    try:
-        text = path.read_bytes().decode("utf-8", "replace")  # read_text would turn each redraw into a line
-    except (FileNotFoundError, IsADirectoryError) as problem:
-        raise NotFound(f"there is no file {path}", hint="give the path of a recorded trace or log") from problem
+    text = b"".join(read_chunks(path)).decode("utf-8", "replace")  # read_text would turn each redraw into a line
     if text.lstrip().startswith("{") and '"chunks"' in text:
         return _from_json(path, text)
     chunks = timed_pieces(text)

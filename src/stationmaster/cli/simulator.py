@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import finite, options_of, with_hint
+from stationmaster.cli.context import finite, given_path, options_of, with_hint
 from stationmaster.cli.logging import service_logging
 from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.cloud import Pace
@@ -24,7 +24,9 @@ def simulator(
     backend: Annotated[
         str, typer.Option(help="How to isolate hosts: process (anywhere) or namespaces (Linux, root).")
     ] = "process",
-    faults: Annotated[Path | None, typer.Option(help="Script of faults to simulate.", show_default=False)] = None,
+    faults: Annotated[
+        Path | None, typer.Option(parser=given_path, help="Script of faults to simulate.", show_default=False)
+    ] = None,
     credit: Annotated[
         float, typer.Option(min=0, max=1_000_000, help="Credit of the account, in dollars.", callback=finite)
     ] = 100.0,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, given_path, options_of, print_json, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
@@ -22,7 +22,10 @@ from stationmaster.station.proposals import Terms
 def train(
     context: typer.Context,
     job_file: Annotated[
-        Path | None, typer.Argument(metavar="[JOB.yaml]", help="Job file with these options.", show_default=False)
+        Path | None,
+        typer.Argument(
+            parser=given_path, metavar="[JOB.yaml]", help="Job file with these options.", show_default=False
+        ),
     ] = None,
     recipe: Annotated[str | None, typer.Option("--recipe", "--tool", help="Recipe to run, e.g. tiny-lora@1.")] = None,
     dataset: Annotated[

@@ -12,6 +12,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 _HUB = "hf://datasets/"
+_HINT = "pass a folder, a .tar or .zip file, s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME"
 _S3 = "s3://"
 _UPLOAD = "upload:"
 _UPLOADED = re.compile(r"upload:(?P<id>[0-9a-f]{32})(?: \((?P<label>.*)\))?", re.DOTALL)
@@ -77,6 +78,8 @@ def parse_reference(text: str) -> DatasetReference:
     >>> parse_reference("s3://pictures/cats/"), parse_reference("hf://datasets/anna/cats@main").revision
     (BucketReference(bucket='pictures', key='cats'), 'main')
     """
+    if not text.strip():
+        raise UserError("the dataset's path is empty", hint=_HINT)
     if text.startswith(_UPLOAD):
         return _upload_reference(text)
     if text.startswith(_S3):
@@ -86,7 +89,7 @@ def parse_reference(text: str) -> DatasetReference:
     if "://" in text:
         raise UserError(
             f"{text} is not a supported dataset address",
-            hint="pass a folder, a .tar or .zip file, s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME",
+            hint=_HINT,
         )
     try:
         return Path(text).expanduser()
