@@ -113,6 +113,18 @@ def settings_files(environ: Mapping[str, str], home: Path, *, folder: Path | Non
     return [folder / _DOTENV, *configs, *values]
 
 
+def is_setting(variable: str) -> bool:
+    """Whether an environment variable gives a setting, itself or as `…_FILE` or `…_COMMAND`, or the config file.
+
+    >>> is_setting("VASTAI_API_KEY_FILE"), is_setting("STATIONMASTER_MACHINE")
+    (True, False)
+    """
+    name = variable.removesuffix("_FILE").removesuffix("_COMMAND")
+    if variable == "STATIONMASTER_CONFIG" or name in SEED_NAMES:
+        return True
+    return variable.startswith(PREFIX) and variable not in _NOT_SETTINGS
+
+
 def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
     """A job's monitoring block in snake_case and seconds; camelCase names are in milliseconds. Raises ConfigInvalid.
 

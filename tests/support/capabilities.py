@@ -62,6 +62,7 @@ CAPABILITIES: dict[str, Capability] = {
     "network namespaces": Capability(_network_namespaces, "run as root on Linux, with iproute2 installed"),
     "podman": Capability(_podman, "run as root on Linux, with podman, runc, catatonit and busybox-static installed"),
     "strace": Capability(_strace, "install strace, where processes may be traced"),
+    "systemd": Capability(lambda: shutil.which("systemd-analyze") is not None, "install systemd"),
     "tmux": Capability(lambda: shutil.which("tmux") is not None, "install tmux"),
     "another user": Capability(_another_user, "run as root, with util-linux installed"),
 }

@@ -19,6 +19,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from stationmaster import __version__
 from stationmaster.cli.context import Options, given_path, require_this_computer
+from stationmaster.errors import UserError
+from stationmaster.event_log import LEVELS
 
 
 class Command(NamedTuple):
@@ -189,6 +191,13 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _known_level(value: str | None) -> str | None:
+    """Raises UserError: without this, only some commands would find a wrong level."""
+    if value is not None and value.upper() not in LEVELS:
+        raise UserError(f"--log-level: {value} is not a level", hint=f"use one of: {', '.join(LEVELS)}")
+    return None if value is None else value.upper()
+
+
 @app.callback()
 def _global_options(
     context: typer.Context,
@@ -196,7 +205,14 @@ def _global_options(
     home: Annotated[
         Path | None, typer.Option(parser=given_path, help="Folder of all local data.", show_default=False)
     ] = None,
-    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.", show_default=False)] = None,
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            help="DEBUG, INFO, WARNING or ERROR. Default: only errors; for services the setting log_level.",
+            callback=_known_level,
+            show_default=False,
+        ),
+    ] = None,
     server: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Ask this `stationmaster serve` instead.", show_default=False),

@@ -126,13 +126,13 @@ def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[Station
 
     With `wake`, start a worker in this home if work is left and none is alive, and print that.
     """
-    from stationmaster.cli.logging import quiet_logging
+    from stationmaster.cli.logging import command_logging
     from stationmaster.cli.progress_lines import wait_visibly
     from stationmaster.station.local.station import LocalStation
     from stationmaster.station.opening import open_station_or_server
 
-    quiet_logging()
     options = options_of(context)
+    command_logging(options.log_level)
     station = open_station_or_server(
         options.environ, home=options.home, log_level=options.log_level, server=options.server, pause=wait_visibly
     )
@@ -150,12 +150,12 @@ def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[Station
 @contextmanager
 def local_station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalStation]:
     """Open the station of this home, also where a server is set: for what only this computer can do."""
-    from stationmaster.cli.logging import quiet_logging
+    from stationmaster.cli.logging import command_logging
     from stationmaster.cli.progress_lines import wait_visibly
     from stationmaster.station.local.station import open_station
 
-    quiet_logging()
     options = options_of(context)
+    command_logging(options.log_level)
     station = open_station(options.environ, home=options.home, log_level=options.log_level, pause=wait_visibly)
     try:
         if wake:

@@ -6,12 +6,12 @@ import csv
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
-from stationmaster.errors import UserError
+from stationmaster.errors import NotFound, UserError
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.costs import (
     SECONDS_OF,
@@ -21,9 +21,13 @@ from stationmaster.station.costs import (
     Part,
     Shares,
     SplitBy,
+    of_removed_job,
     period_until,
 )
 from stationmaster.times import time_text
+
+if TYPE_CHECKING:
+    from stationmaster.station.base import Station  # imports every noun; this command needs few
 
 EXPORTED = (
     "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",
@@ -36,7 +40,10 @@ _BAR = 40
 def costs(
     context: typer.Context,
     job: Annotated[
-        str | None, typer.Option("--job", help="Only the costs of this job.", callback=named("job", "jobs --all"))
+        str | None,
+        typer.Option(
+            "--job", help="Only the costs of this job; of a removed one by its id.", callback=named("job", "jobs --all")
+        ),
     ] = None,
     over_time: Annotated[
         Part | None, typer.Option("--over-time", help="Show what all machines cost in each hour or day.")
@@ -73,7 +80,7 @@ def costs(
     if since is not None:
         raise UserError("--since has an effect only with --over-time", hint="add --over-time day")
     with station_of(context, wake=False) as station:
-        lines = station.costs.lines(station.jobs.find(job).id if job else None)
+        lines = station.costs.lines() if job is None else _lines_of_job(station, job)
         now = station.now()
     if as_json or options_of(context).as_json:
         return print_json([_json(line) for line in lines])
@@ -84,6 +91,17 @@ def costs(
         return None
     _show(lines, now=now)
     return None
+
+
+def _lines_of_job(station: Station, reference: str) -> Sequence[PaidLine]:
+    """The lines of a job, also of one that was removed, by its whole id. Raises NotFound."""
+    try:
+        return station.costs.lines(station.jobs.find(reference).id)
+    except NotFound:
+        if not (left := of_removed_job(station.costs.lines(), reference)):
+            raise
+    typer.echo(f"note: job {reference} was removed; its costs stay", err=True)
+    return left
 
 
 def _budget(context: typer.Context, *, as_json: bool, unusable: bool) -> None:
@@ -150,16 +168,17 @@ def _show(lines: Sequence[PaidLine], *, now: float) -> None:
     if not lines:
         typer.echo("no costs yet")
         return
+    width = max(12, *(len(paid.line.job_id) for paid in lines))
     typer.echo(
-        f"{'JOB':<12} {'KIND':<8} {'STARTED':<17} {'COST':>9} {'TRAINING':>9} {'STALLED':>9} {'IDLE':>9}  SOURCE"
+        f"{'JOB':<{width}} {'KIND':<8} {'STARTED':<17} {'COST':>9} {'TRAINING':>9} {'STALLED':>9} {'IDLE':>9}  SOURCE"
     )
     for paid in lines:
         line, shares = paid.line, paid.shares
         started = time_text(line.started_at, now=now)
         open_now = " (still open)" if line.ended_at is None else ""
-        typer.echo(f"{line.job_id:<12} {line.kind:<8} {started:<17} {_amounts(shares)}  {line.source}{open_now}")
+        typer.echo(f"{line.job_id:<{width}} {line.kind:<8} {started:<17} {_amounts(shares)}  {line.source}{open_now}")
     total = sum((paid.shares for paid in lines), Shares())
-    typer.echo(f"{'total':<12} {'':<8} {'':<17} {_amounts(total)}")
+    typer.echo(f"{'total':<{width}} {'':<8} {'':<17} {_amounts(total)}")
     before, after = format_dollars(total.setup), format_dollars(MicroDollars(total.idle - total.setup))
     typer.echo(f"{format_dollars(total.total)} in total, {before} of it before trainings and {after} after them")
 

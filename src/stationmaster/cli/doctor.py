@@ -7,20 +7,8 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, require_this_computer, station_of
-
-_UNIT = """[Unit]
-Description=Stationmaster worker
-After=network-online.target
-
-[Service]
-ExecStart={python} -m stationmaster --home {home} worker
-Restart=always
-RestartSec=5
-UMask=0077
-
-[Install]
-WantedBy=default.target
-"""
+from stationmaster.cli.systemd_unit import unit_of
+from stationmaster.station.checks import WorkerService
 
 
 def doctor(
@@ -32,7 +20,8 @@ def doctor(
 ) -> None:
     """Check settings, store, worker and tools.
 
-    Exit code 1 if a check fails.
+    Exit code 1 if a check fails. With --service, the settings in this terminal's environment are written to worker.env
+    in the home, which only you can read: the unit names that file and holds no secret.
 
     Examples:
 
@@ -44,9 +33,7 @@ def doctor(
         require_this_computer(context, "doctor --service")
     with station_of(context, wake=False) as station:
         if service:
-            values = station.checks.worker_service()
-            typer.echo(_UNIT.format(python=values.python, home=values.home), nl=False)
-            return
+            return _print_unit(station.checks.worker_service())
         results = station.checks.results()
     if as_json or options_of(context).as_json:
         from stationmaster.station.wire.checks import CheckDocument
@@ -59,3 +46,11 @@ def doctor(
                 typer.echo(f"     hint: {result.hint}")
     if not all(result.ok for result in results):
         raise typer.Exit(1)
+    return None
+
+
+def _print_unit(service: WorkerService) -> None:
+    typer.echo(unit_of(service), nl=False)
+    names = ", ".join(service.variables) or "no setting"
+    typer.echo(f"note: {service.environment_file} (mode 0600) has from this environment: {names}", err=True)
+    typer.echo("hint: run this again when one changes; `loginctl enable-linger` keeps it after you log out", err=True)

@@ -134,11 +134,16 @@ def show(
     return None
 
 
-def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
+def stop(
+    context: typer.Context,
+    job: JobArgument,
+    _yes: Annotated[bool, typer.Option("--yes", "-y", help="As for `cancel`; a stop never asks.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Stop a training and keep its best checkpoint.
 
-    The machine is released afterwards. If it was stopped because the model could not be downloaded, it is started
-    again and the download is retried once.
+    The machine is released afterwards. A job that has not trained yet ends at once. If its machine was stopped because
+    the model could not be downloaded, it is started again and the download is retried once.
 
     Examples:
 

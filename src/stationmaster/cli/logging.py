@@ -12,15 +12,23 @@ from stationmaster.event_log import configure_logging
 def service_logging(level: str) -> None:
     """For workers and other services."""
     number = logging.getLevelNamesMapping()[level]
-    configure_logging(partial(_log_everything, number))
+    configure_logging(partial(_log_everything, number), debug=number <= logging.DEBUG)
     # asyncssh logs every connection at INFO; its errors reach us as exceptions anyway.
     logging.basicConfig(
         level=max(number, logging.WARNING), format="%(asctime)s - %(name)s - %(levelname)s - %(message)s"
     )
 
 
+def command_logging(level: str | None) -> None:
+    """For commands that people run: only errors, unless they ask for a level."""
+    if level is None:
+        quiet_logging()
+    else:
+        service_logging(level)
+
+
 def quiet_logging() -> None:
-    """For commands that people run: only errors."""
+    """Only errors."""
     configure_logging(_log_errors)
     logging.basicConfig(level=logging.ERROR, format="%(asctime)s - %(name)s - %(levelname)s - %(message)s")
 

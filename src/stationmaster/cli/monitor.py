@@ -11,6 +11,7 @@ import typer
 
 from stationmaster.cli.browser import opened_or_reason
 from stationmaster.cli.context import JsonOption, Options, finite, local_station_of, options_of
+from stationmaster.cli.logging import quiet_logging
 from stationmaster.cli.monitor_log import LoggedFeed, log_to_file, log_to_stderr
 from stationmaster.cli.monitor_output import JsonOutput, PlainOutput, TableOutput, print_looks
 from stationmaster.cli.terminal import can_draw, keys_from_terminal
@@ -96,6 +97,7 @@ def monitor(
         else:
             log_to_stderr(options.log_level)
         if with_app:
+            quiet_logging()  # the app draws where log lines would go
             is_light = light or _has_light_background(options)
             raise typer.Exit(_show_app(station, watched, options, interval=interval, group=group, is_light=is_light))
         output = JsonOutput(repeated=not once) if with_json else PlainOutput() if plain else TableOutput()

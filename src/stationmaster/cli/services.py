@@ -13,10 +13,13 @@ from stationmaster.cli.browser import open_in_browser
 from stationmaster.cli.context import options_of, with_hint
 from stationmaster.cli.logging import service_logging
 from stationmaster.errors import ConfigInvalid
+from stationmaster.event_log import get_logger
 from stationmaster.station.local.services import LocalService
 
 if TYPE_CHECKING:
     from stationmaster.api.server import HttpService
+
+log = get_logger("stationmaster.services")
 
 Host = Annotated[str | None, typer.Option("--host", help="Address to listen on.", show_default=False)]
 Port = Annotated[
@@ -142,6 +145,8 @@ def _service(context: typer.Context, *, host: str | None = None, port: int | Non
     options = options_of(context)
     service = LocalService(options.environ, home=options.home, log_level=options.log_level, host=host, port=port)
     service_logging(service.log_level)
+    if (missing := service.missing_setting()) is not None:
+        log.warning("settings.incomplete", provider=service.provider, problem=str(missing), hint=missing.hint)
     return service
 
 

@@ -9,6 +9,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 from stationmaster.errors import UserError
+from stationmaster.money import format_dollars
 from stationmaster.station.base import Station
 from stationmaster.station.instances import Act, Fleet, Report
 
@@ -26,7 +27,8 @@ def sweep(
         str | None, typer.Option(help="Destroy every machine of another installation.", show_default=False)
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", help="Number of machines to destroy, instead of typing it.")
+        int | None,
+        typer.Option("--count", help="With --all or --installation: the number of machines, instead of typing it."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -42,6 +44,15 @@ def sweep(
       stationmaster sweep --force
     """
     as_json = as_json or options_of(context).as_json
+    if foreign and (installation or not everything):
+        raise UserError(
+            "--include-foreign has an effect only with --all", hint="add --all without --installation, or leave it out"
+        )
+    if count is not None and not (everything or installation):
+        raise UserError(
+            "--count has an effect only with --all or --installation",
+            hint="leave it out: `stationmaster sweep --force` acts on the findings without a number",
+        )
     with station_of(context, wake=False) as station:
         if everything or installation:
             fleet = Fleet(installation=installation or None, with_foreign=foreign)
@@ -58,6 +69,8 @@ def sweep(
 
 def instances(context: typer.Context, as_json: JsonOption = False) -> None:
     """List all machines of all providers, and what a sweep would do.
+
+    Shows the price per hour of each and what it has cost so far.
 
     Examples:
 
@@ -105,13 +118,19 @@ def _print_json(report: Report) -> None:
 
 
 def _show(report: Report, *, acted: bool) -> None:
+    if report.findings:
+        typer.echo(f"{'SWEEP':<8} {'PROVIDER':<9} {'INSTANCE':<12} {'STATUS':<9} {'$/H':>8} {'COST':>9}  LABEL")
     for finding in report.findings:
-        what = finding.verdict.act.value
+        what, machine = finding.verdict.act.value, finding.machine
         mark = "done" if finding.done else ("FAILED" if finding.problem else what)
+        hourly, so_far = format_dollars(machine.price_per_hour, 3), format_dollars(finding.cost)
         typer.echo(
-            f"{mark:<8} {finding.provider:<9} {finding.machine.provider_id:<12} {finding.machine.status:<9} "
-            f"{finding.machine.label or '(no label)'}: {finding.verdict.why}"
+            f"{mark:<8} {finding.provider:<9} {machine.provider_id:<12} {machine.status:<9} {hourly:>8} {so_far:>9}  "
+            f"{machine.label or '(no label)'}: {finding.verdict.why}"
         )
+    if report.findings:
+        together = f"{format_dollars(report.price_per_hour, 3)} per hour, {format_dollars(report.cost)} so far"
+        typer.echo(f"{len(report.findings)} machine(s): {together}")
     for problem in report.problems:
         typer.echo(f"could not check: {problem}", err=True)
     waiting = [

@@ -55,7 +55,7 @@ def train(
     max_spend: Annotated[str | None, typer.Option(help="Maximum cost of the job, in dollars.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the job live until it ends.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the commands that would run; rent nothing.")
+        bool, typer.Option("--dry-run", help="Print the commands and config files; rent nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
@@ -118,4 +118,6 @@ def _show_plan(terms: Terms, *, as_json: bool) -> None:
         typer.echo(f"\n# {step.name}")
         words = [f"{name}={shlex.quote(value)}" for name, value in step.env.items()]
         typer.echo(" ".join([*words, shlex.join(step.argv)]))
+    for config in terms.configs:
+        typer.echo(f"\n# {config.path}\n{config.text}", nl=not config.text.endswith("\n"))
     return None

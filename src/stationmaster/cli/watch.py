@@ -13,6 +13,7 @@ import typer
 from stationmaster.cli.browser import opened_or_reason
 from stationmaster.cli.context import JsonOption, Options, finite, named, options_of, station_of
 from stationmaster.cli.live import follow
+from stationmaster.cli.logging import quiet_logging
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.cli.terminal import PIPE_WIDTH, can_draw
 
@@ -67,6 +68,7 @@ def _show_app(station: Station, job_id: str | None, options: Options, *, light: 
     from stationmaster.tui.jobs_app import run_jobs  # Textual, which nothing else needs
     from stationmaster.tui.palette import has_light_background
 
+    quiet_logging()  # the app draws where log lines would go
     where = "this computer" if options.server is None else options.server
     code = run_jobs(
         station,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from stationmaster.control.flow.step import Handler
+from stationmaster.control.flow.step import Handler, Step
 from stationmaster.control.flow.world import Guard, Visit, World
 from stationmaster.control.internal_errors import with_errors_cleared
 from stationmaster.control.states import ended, queued
@@ -15,6 +15,7 @@ from stationmaster.control.states.finalizing import handler as finalizing
 from stationmaster.control.states.provisioning import handler as provisioning
 from stationmaster.control.states.releasing import handler as releasing
 from stationmaster.control.states.transferring import handler as transferring
+from stationmaster.event_log import get_logger
 from stationmaster.model import Job, State
 from stationmaster.model.copying import changed
 from stationmaster.store.leases import Lease
@@ -30,6 +31,8 @@ HANDLERS: Mapping[State, Handler[Any, Any]] = {
     State.RELEASING: releasing.HANDLER,
     State.ENDED: ended.HANDLER,
 }
+
+log = get_logger("stationmaster.reconcile")
 
 _MOST_VISITS = 40  # in a row; a job that always finds something to do leaves its slot to others now and then
 
@@ -75,6 +78,7 @@ async def _visit(held: LeasedJob, world: World) -> Write:
     )
     seen = await handler.observe(visit, world)
     step = handler.decide(seen, world.policy)
+    _log_decision(step, job)
     if step.then is None:
         assert step.write is not None, "a step writes or acts"
         return with_errors_cleared(step.write)
@@ -84,7 +88,22 @@ async def _visit(held: LeasedJob, world: World) -> Write:
         intent = step.write if step.write.due_in == 0.0 else changed(step.write, due_in=0.0)
         held.lease = changed(lease, texts=(await held.record(intent)).texts)
         job = step.write.job
-    return with_errors_cleared(await handler.perform(step.then, job, seen, world))
+    with log.timed("visit.performed", job=job.id, state=job.state.value, action=type(step.then).__name__):
+        return with_errors_cleared(await handler.perform(step.then, job, seen, world))
+
+
+def _log_decision(step: Step[Any], job: Job) -> None:
+    write = step.write
+    log.debug(
+        "visit.decided",
+        job=job.id,
+        attempt=job.attempt,
+        state=job.state.value,
+        next_state=None if write is None else write.job.state.value,
+        events=[] if write is None else [event.kind for event in write.events],
+        due_in=None if write is None else write.due_in,
+        action=None if step.then is None else type(step.then).__name__,
+    )
 
 
 def _with_wish_seen(job: Job) -> Job:

@@ -61,8 +61,12 @@ class DatasetRules:
     max_image_bytes: int = 256_000_000
 
 
-def rules_of(dataset: Dataset, *, trigger: str | None = None) -> DatasetRules:
-    """The rules from a recipe's declaration of its dataset."""
+def rules_of(dataset: Dataset, *, trigger: str | None = None, resolution: int | None = None) -> DatasetRules:
+    """The rules from a recipe's declaration of its dataset.
+
+    `resolution` is what pictures are trained at: where a side is recommended at all, that is the one that matters.
+    """
+    has_both = resolution is not None and dataset.recommended_side is not None
     return DatasetRules(
         kind=DatasetKind(dataset.kind),
         min_images=dataset.min_images,
@@ -70,7 +74,7 @@ def rules_of(dataset: Dataset, *, trigger: str | None = None) -> DatasetRules:
         captions=CaptionRule(dataset.captions),
         trigger=trigger,
         min_side=dataset.min_side,
-        recommended_side=dataset.recommended_side,
+        recommended_side=resolution if has_both else dataset.recommended_side,
         control_folder=dataset.control_folder,
         subfolders=dataset.subfolders,
         text_format=None if dataset.text_format is None else RowFormat(dataset.text_format),

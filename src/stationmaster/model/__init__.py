@@ -39,7 +39,18 @@ from stationmaster.model.attempt import (
 from stationmaster.model.callers import RIGHTS, Caller, Right, Role
 from stationmaster.model.catalogue import Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.model.gpus import FoundGpus, Gpu, GpuMaker
-from stationmaster.model.jobs import NO_DATASET, SINGLE_USER, Alert, DatasetRef, Event, Job, JobSpec, Progress, Quote
+from stationmaster.model.jobs import (
+    NO_DATASET,
+    REMOVED_MARK,
+    SINGLE_USER,
+    Alert,
+    DatasetRef,
+    Event,
+    Job,
+    JobSpec,
+    Progress,
+    Quote,
+)
 from stationmaster.model.machines import (
     LIVE_RENTAL_STATES,
     Access,
@@ -65,6 +76,7 @@ __all__ = [
     "ADOPTED_RECIPE",
     "LIVE_RENTAL_STATES",
     "NO_DATASET",
+    "REMOVED_MARK",
     "RIGHTS",
     "SINGLE_USER",
     "UNLIMITED_SECONDS",

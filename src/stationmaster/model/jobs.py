@@ -26,6 +26,10 @@ SINGLE_USER = "me"
 """The user of the settings: owner of every job that names no other."""
 
 
+REMOVED_MARK = "~"
+"""Stands behind a removed job's id, before the time when it was submitted, in the cost lines that stay."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRef:
     """A packed dataset, stored locally."""
@@ -91,6 +95,7 @@ class JobSpec:
     machine: MachineWish = field(default_factory=MachineWish)
     applied: tuple[AppliedAdvice, ...] = ()  # what it follows of the analysis of `retry_of`
     adopted: AdoptedTraining | None = None  # a training that was started by hand, which the job only watches
+    unneeded_secrets: tuple[str, ...] = ()  # of the recipe's: the job downloads nothing that they open
 
     @property
     def has_time_limit(self) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from stationmaster.errors import NoCapacity, ProviderBusy
 from stationmaster.estimate import hours_on
+from stationmaster.event_log import get_logger
 from stationmaster.model import (
     FoundGpus,
     Gpu,
@@ -41,6 +42,8 @@ from stationmaster.providers.this_computer import (
     waiting_reason,
     why_none,
 )
+
+log = get_logger("stationmaster.loopback")
 
 _DESCRIPTION = "machine.json"
 _HELD_GPUS = "gpus.json"  # stays until the last process is dead, when the description is gone already
@@ -96,7 +99,7 @@ class LoopbackProvider:
             return label  # by an earlier create whose answer was lost
         found = await self._found(want)
         try:
-            with self._alone():
+            with log.timed("provider.called", provider=self.name, call="create", label=label), self._alone():
                 self._make(label, self._choose(offer, found, want))
         except OSError as problem:
             raise NoCapacity(f"cannot create a machine in {self._folder}: {problem.strerror}") from problem
@@ -117,7 +120,8 @@ class LoopbackProvider:
 
     async def destroy(self, provider_id: str) -> None:
         if _is_machine_name(provider_id):
-            await asyncio.to_thread(self._destroy, provider_id)
+            with log.timed("provider.called", provider=self.name, call="destroy", label=provider_id):
+                await asyncio.to_thread(self._destroy, provider_id)
 
     async def _found(self, want: Requirements) -> FoundGpus:
         return await self._find_gpus() if want.gpus else FoundGpus()

@@ -25,11 +25,15 @@ from stationmaster.errors import (
     RemoteError,
     Unreachable,
 )
+from stationmaster.event_log import get_logger
 from stationmaster.model import Label, Listing, Machine, MachineStatus, Offer, Requirements, SshAccess
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.offers import NoOffer, least_vram_mib
 from stationmaster.providers import own_machine_script
 from stationmaster.settings import OwnHostSettings
+from stationmaster.settings.machines import NO_HOSTS_HINT
+
+log = get_logger("stationmaster.ssh")
 
 NAME = "ssh"
 T = TypeVar("T")
@@ -87,10 +91,7 @@ class SshProvider:
         If no host has a free slot, full hosts are offered too, so that the job waits for one.
         """
         if not self._hosts:
-            raise AccessRefused(
-                "none of your own machines is in the settings",
-                hint="""set ssh.hosts, as in STATIONMASTER_SSH__HOSTS='[{"address": "localhost"}]'""",
-            )
+            raise AccessRefused("none of your own machines is in the settings", hint=NO_HOSTS_HINT)
         roomy, answers = await self._roomy(want)
         if not roomy:
             _raise_first_problem(answers)
@@ -199,12 +200,13 @@ class SshProvider:
     ) -> dict[str, Any]:
         roots = self._roots if host.job_root is None else (host.job_root,)
         arguments = json.dumps({**asked, "roots": roots, "limit_seconds": limit_seconds})
-        output = await self._run(
-            self._access(host),
-            ["python3", "-", verb, arguments],
-            input=Path(own_machine_script.__file__).read_bytes(),  # noqa: ASYNC240 (a few kilobytes)
-            timeout=limit_seconds,
-        )
+        with log.timed("provider.called", provider=self.name, host=host.name, call=verb):
+            output = await self._run(
+                self._access(host),
+                ["python3", "-", verb, arguments],
+                input=Path(own_machine_script.__file__).read_bytes(),  # noqa: ASYNC240 (a few kilobytes)
+                timeout=limit_seconds,
+            )
         return _answer(host, output)
 
     def _access(self, host: OwnHostSettings) -> SshAccess:

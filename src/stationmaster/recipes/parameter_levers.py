@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from stationmaster.analysis.levers import Lever
 from stationmaster.recipes.schema import (
@@ -52,6 +53,15 @@ _NUMBERS = frozenset(
 def parameter_with(recipe: Recipe, lever: Lever) -> str | None:
     """Return the name of the parameter that declares the lever; None if none does."""
     return next((name for name, parameter in recipe.parameters.items() if parameter.lever is lever), None)
+
+
+def trained_resolution(recipe: Recipe, parameters: Mapping[str, Any]) -> int | None:
+    """Return the pixels a side that pictures are trained at, given or by default; None if the recipe does not tell."""
+    name = parameter_with(recipe, Lever.RESOLUTION)
+    if name is None:
+        return None
+    number = as_number(str(parameters.get(name, recipe.parameters[name].default)))
+    return None if number is None else round(number)
 
 
 def wrong_levers(recipe: Recipe) -> Iterator[tuple[str, str]]:

@@ -155,7 +155,7 @@ class Dataset(Part):
     min_side: int = Field(default=0, ge=0)
     """Least length of the shorter side of every image, in pixels."""
     recommended_side: int | None = Field(default=None, ge=1)
-    """A shorter side below this raises a warning."""
+    """A shorter side below this raises a warning; where a parameter has the lever `resolution`, its value counts."""
     control_folder: InsidePath | None = None
     """Sub-folder with the control images: for each image, under the same name, the one it was made from."""
     subfolders: bool = True

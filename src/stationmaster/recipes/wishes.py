@@ -1,10 +1,17 @@
-"""A recipe for a job that asks more of its machine than the recipe does."""
+"""A recipe as one job uses it: on a larger machine than the recipe needs, or with fewer of its secrets."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from stationmaster.errors import UserError
-from stationmaster.model import MachineWish
+from stationmaster.model import JobSpec, MachineWish
 from stationmaster.recipes.schema import Recipe
+
+
+def recipe_for(spec: JobSpec, recipe: Recipe) -> Recipe:
+    """Return the recipe as this job uses it; the same object if nothing differs."""
+    return without_secrets(with_wish(recipe, spec.machine), spec.unneeded_secrets)
 
 
 def with_wish(recipe: Recipe, wish: MachineWish) -> Recipe:
@@ -42,3 +49,16 @@ def require_usable_gpus(recipe: Recipe, wish: MachineWish) -> None:
             f"{recipe.reference} trains on {max(1, least)} GPU, so {wish.gpus} would not make it faster",
             hint="leave out --gpus, or choose a recipe with a `launcher`, which starts one process per GPU",
         )
+
+
+def without_secrets(recipe: Recipe, names: Collection[str]) -> Recipe:
+    """Return the recipe whose commands do not get these secrets."""
+    if not names:
+        return recipe
+    steps = tuple(step.model_copy(update={"secrets": _others(step.secrets, names)}) for step in recipe.steps)
+    samples = recipe.samples and recipe.samples.model_copy(update={"secrets": _others(recipe.samples.secrets, names)})
+    return recipe.model_copy(update={"steps": steps, "samples": samples})
+
+
+def _others(secrets: tuple[str, ...], names: Collection[str]) -> tuple[str, ...]:
+    return tuple(secret for secret in secrets if secret not in names)

@@ -76,6 +76,7 @@ __all__ = [
     "checked_hours",
     "checked_telegram_id",
     "checked_zone",
+    "provider_named",
 ]
 
 PROVIDERS = ("loopback", "simulator", "ssh", "vastai")
@@ -83,6 +84,15 @@ PROVIDERS = ("loopback", "simulator", "ssh", "vastai")
 _PROVIDER_ALIASES = {"local": "ssh"}
 DEFAULT_LOG_CAP_BYTES = 64 * 1024 * 1024
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+def provider_named(name: str) -> str:
+    """The provider that a user means.
+
+    >>> provider_named("local"), provider_named("vastai")
+    ('ssh', 'vastai')
+    """
+    return _PROVIDER_ALIASES.get(name, name)
 
 
 class Settings(Section):
@@ -96,7 +106,7 @@ class Settings(Section):
     """Token for that server, created there by `stationmaster tokens create`. Empty: none; for a server on this
     computer the one in the file serve.token of its home."""
     provider: str = "loopback"
-    """Default provider: loopback, simulator, ssh, vastai, or vastai:ACCOUNT."""
+    """Default provider: loopback, simulator, ssh (or local), vastai, or vastai:ACCOUNT."""
     log_level: LogLevel = "INFO"
     """Least severe level that workers log: DEBUG, INFO, WARNING or ERROR."""
     recipes: tuple[Path, ...] = ()
@@ -139,7 +149,7 @@ class Settings(Section):
     @field_validator("provider")
     @classmethod
     def _known(cls, value: str) -> str:
-        name = _PROVIDER_ALIASES.get(value, value)
+        name = provider_named(value)
         if name not in PROVIDERS and not name.startswith("vastai:"):  # one of vastai.accounts
             raise ValueError(f"there is no provider {value}; use one of: {', '.join(PROVIDERS)}")
         return name

@@ -21,6 +21,7 @@ from stationmaster.settings.section import Dollars, Section
 DEFAULT_ACCOUNT = "default"
 """The account that is used if none is named."""
 DEFAULT_JOB_ROOT = "/opt/stationmaster/jobs"
+NO_HOSTS_HINT = """set ssh.hosts, as in STATIONMASTER_SSH__HOSTS='[{"address": "localhost"}]'"""
 _ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 _FOLDER = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._-]*)+")
 

@@ -21,13 +21,16 @@ class WorkerService:
 
     python: str
     home: str
+    folder: str  # where it runs: `.env` and relative paths are looked for there
+    environment_file: str  # with the variables that it gets, secrets included; only you may read it
+    variables: tuple[str, ...]  # the names of those that are settings
 
 
 class Checks(Protocol):
     def results(self) -> Sequence[CheckResult]:
-        """Version, settings, store, worker, open alerts, disk, GPUs, bucket, tools. A check that cannot run has a
-        failed result; nothing is repaired.
+        """Version, settings, default provider, store, worker, open alerts, disk, GPUs, bucket, tools. A check that cannot
+        run has a failed result; nothing is repaired.
         """
 
     def worker_service(self) -> WorkerService:
-        """Neither opens the store nor writes anything."""
+        """Write the file of variables: a service does not get those of this terminal. Does not open the store."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -11,7 +11,7 @@ from typing import Protocol
 from stationmaster.control.billing.breakdown import Shares
 from stationmaster.control.billing.over_time import Period
 from stationmaster.errors import UserError
-from stationmaster.model import SINGLE_USER, CostLine
+from stationmaster.model import REMOVED_MARK, SINGLE_USER, CostLine
 from stationmaster.money import MicroDollars
 from stationmaster.station.cursor import cursor_behind
 
@@ -91,6 +91,16 @@ def period_until(end: float, part: Part, *, start: float | None = None) -> Perio
     if count < 1:
         raise UserError("the period ends before it starts", hint="choose an earlier start")
     return Period(start=start, seconds=seconds, count=count)
+
+
+def of_removed_job(lines: Iterable[PaidLine], reference: str) -> list[PaidLine]:
+    """Those of the lines that removed jobs left behind whose id was `reference`, or which have it as their job."""
+    return [
+        paid
+        for paid in lines
+        if REMOVED_MARK in paid.line.job_id
+        and reference in (paid.line.job_id, paid.line.job_id.rpartition(REMOVED_MARK)[0])
+    ]
 
 
 def cost_cursor(paid: PaidLine) -> str:

@@ -15,13 +15,13 @@ from stationmaster.documents import read_yaml
 from stationmaster.errors import NotFound, UserError
 from stationmaster.model import MachineWish
 from stationmaster.money import MicroDollars, exact_dollars, from_dollars
+from stationmaster.settings import provider_named
 from stationmaster.settings.addresses import checked_text, texts_in
 from stationmaster.station import LONGEST_NAME
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.station.trainer_config import with_trainer_monitoring
 from stationmaster.station.wire.document import RequestDocument
 
-_PROVIDER_ALIASES = {"local": "ssh"}
 _OTHER_NAMES = {"tool": "recipe", "driver": "provider"}
 _MOST_HOURS = 10_000
 _MOST_LEVELS = 20
@@ -180,7 +180,7 @@ class JobFile(RequestDocument):
             name=self.name,
             trigger=self.trigger,
             parameters={**(self.parameters or {}), **steps},
-            provider=None if provider is None else _PROVIDER_ALIASES.get(provider, provider),
+            provider=None if provider is None else provider_named(provider),
             account=self.account,
             id=self.id,
             owner=self.owner,

@@ -98,6 +98,14 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedConfig:
+    """A config file that is written for the job and sent to its machine."""
+
+    path: str  # on the machine
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The terms of a fully checked request: plan, price and limits. Nothing is rented."""
 
@@ -114,6 +122,7 @@ class Terms:
     max_spend: MicroDollars
     steps: tuple[PlannedStep, ...]
     notes: tuple[str, ...]
+    configs: tuple[PlannedConfig, ...] = ()
     spend_note: str | None = None  # why the money limit is not twice the high figure of the quote
     applied: tuple[AppliedAdvice, ...] = ()  # what a retry follows of the analysis
     skipped: tuple[SkippedAdvice, ...] = ()  # and what it does not
@@ -147,7 +156,8 @@ class Proposals(Protocol):
     def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
         """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing.
 
-        For a training that runs already its machine is looked at.
+        For a training that runs already its machine is looked at. If this computer is the machine and lacks the disk,
+        that is a note.
 
         `progress` is called while a dataset is downloaded.
         """

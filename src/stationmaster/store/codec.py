@@ -65,6 +65,7 @@ def spec_from_text(text: str) -> JobSpec:
     data["quote"] = known_fields(Quote, data["quote"])
     data["machine"] = _wish_from(data.get("machine", {}))
     data["adopted"] = _adopted_from(data.get("adopted"))
+    data["unneeded_secrets"] = tuple(data.get("unneeded_secrets", ()))
     data["applied"] = tuple(known_fields(AppliedAdvice, each) for each in data.get("applied", ()))
     return known_fields(JobSpec, data)
 

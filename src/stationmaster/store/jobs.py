@@ -10,7 +10,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
-from stationmaster.model import SINGLE_USER, Desired, Job, JobSpec, Outcome, Progress, RentalState, Request, State
+from stationmaster.model import (
+    REMOVED_MARK,
+    SINGLE_USER,
+    Desired,
+    Job,
+    JobSpec,
+    Outcome,
+    Progress,
+    RentalState,
+    Request,
+    State,
+)
 from stationmaster.store import events, tables
 from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
@@ -270,7 +281,7 @@ def _put_costs_aside(connection: Connection, job: Job, *, now: float) -> None:
 
     The rentals stay because the provider's bill, which comes later, is matched by them.
     """
-    aside = f"~{job.created_at:.0f}"
+    aside = f"{REMOVED_MARK}{job.created_at:.0f}"
     moved = connection.execute(
         cost_lines.update()
         .where(cost_lines.c.job_id == job.id)

@@ -88,6 +88,13 @@ def test_a_parameter_of_the_wrong_type(shared: Home, pictures: Path) -> None:
     told(shared.run(*TRAIN, "--dataset", str(pictures), "-p", "rank"), 2, "NAME=VALUE")
 
 
+@pytest.mark.parametrize("option", ["--provider=ssh", "--driver=local", "--driver=vastai"])
+def test_a_provider_that_is_not_set_up(shared: Home, pictures: Path, option: str) -> None:
+    setting = "set VASTAI_API_KEY" if "vastai" in option else "set ssh.hosts"
+    for words in (("offers",), ("estimate", "tiny-lora@1"), (*TRAIN, "--dataset", str(pictures))):
+        told(shared.run(*words, option), 3, f"hint: {setting}")
+
+
 def test_what_does_not_exist(shared: Home) -> None:
     told(shared.run("show", "nobody"), 6, "nobody", "hint: ")
     told(shared.run("train"), 2, "no recipe given", "hint: ")
@@ -104,6 +111,14 @@ USAGE = [
     (("jobs", "--limit", "x"), ["--limit", "hint: run stationmaster jobs -h"]),
     (("show",), ["missing argument 'JOB'", "hint: run stationmaster show -h"]),
     (("nope",), ["no such command 'nope'", "hint: run stationmaster -h"]),
+    (("jobs", "--log-level", "loud"), ["--log-level: loud is not a level", "hint: use one of: DEBUG, INFO"]),
+    (("sweep", "--include-foreign"), ["--include-foreign has an effect only with --all", "hint: add --all"]),
+    (
+        ("sweep", "--include-foreign", "--all", "--installation", "x"),
+        ["--include-foreign has an effect only with --all", "hint: add --all without --installation"],
+    ),
+    (("sweep", "--count", "2"), ["--count has an effect only with --all or --installation", "hint: leave it out"]),
+    (("sweep", "--force", "--count", "2"), ["--count has an effect only with --all or --installation"]),
     (("train", "--nam", "x"), ["no such option: --nam", "--name", "hint: run stationmaster train -h"]),
 ]
 

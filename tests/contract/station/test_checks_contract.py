@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -74,11 +75,46 @@ def test_a_bucket_that_cannot_be_reached_is_told(open_world: Callable[..., Local
     assert not bucket.ok
 
 
-def test_a_service_manager_learns_where_the_home_is_before_there_is_one(local_world: LocalWorld) -> None:
-    service = local_world.station.checks.worker_service()
-    assert service.home == str(local_world.settings.home)
+@pytest.mark.parametrize(
+    ("environ", "problem", "setting"),
+    [
+        ({"STATIONMASTER_PROVIDER": "vastai"}, "Vast.ai needs a key", "VASTAI_API_KEY"),
+        ({"DRIVER": "vastai:work", "VASTAI_API_KEY": "key"}, "no account work", "vastai.accounts.work.api_key"),
+        ({"DRIVER": "local"}, "none of your own machines", "ssh.hosts"),
+    ],
+)
+def test_a_default_provider_that_lacks_a_setting_is_told_with_its_name(
+    open_world: Callable[..., LocalWorld], environ: dict[str, str], problem: str, setting: str
+) -> None:
+    (provider,) = results(open_world(**environ).station, "provider")
+    assert (provider.ok, problem in provider.detail, setting in provider.hint) == (False, True, True)
+
+
+def test_what_may_be_rented_by_default_is_told(open_world: Callable[..., LocalWorld]) -> None:
+    world = open_world(DRIVER="vastai", VASTAI_API_KEY="planted", VASTAI_MAX_BID_PER_HOUR="0.9")
+    (provider,) = results(world.station, "provider")
+    assert provider == CheckResult(
+        "provider", True, "vastai: key set, GPUs 4090, A100 preferred, at most $0.90 per hour"
+    )
+
+
+def test_a_service_gets_the_settings_of_the_environment_from_a_file_that_only_its_owner_reads(
+    open_local_world: Callable[..., LocalWorld], tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("hf_planted")
+    world = open_local_world(VASTAI_API_KEY='pl"anted$', HF_TOKEN_FILE=str(tmp_path / "token"), UNRELATED="x")
+    service = world.station.checks.worker_service()
+    file = Path(service.environment_file)
+    assert service.home == str(world.settings.home)
     assert Path(service.python).exists()
-    assert not Path(service.home).exists()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    written = dict(line.split("=", 1) for line in file.read_text().splitlines())
+    assert written["VASTAI_API_KEY"] == r'"pl\"anted\$"'
+    assert written["HF_TOKEN_FILE"] == f'"{tmp_path}/token"'
+    assert not written.keys() & {"UNRELATED", "STATIONMASTER_HOME", "HOME"}
+    assert {"VASTAI_API_KEY", "HF_TOKEN_FILE"} <= set(service.variables)
+    assert "PATH" not in service.variables
+    assert not (world.settings.home / "stationmaster.db").exists()
 
 
 def test_what_belongs_to_the_server_s_computer_is_refused_with_a_hint() -> None:

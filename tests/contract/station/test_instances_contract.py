@@ -10,6 +10,7 @@ import pytest
 
 from stationmaster.errors import UserError
 from stationmaster.model import Desired, Outcome, Requirements, State
+from stationmaster.money import ZERO, MicroDollars, from_dollars
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.station.instances import Act, Fleet, Instances, Report
 from tests.support.jobs.local_world import LocalWorld
@@ -19,9 +20,9 @@ OpenWorld = Callable[..., LocalWorld]
 _FOREIGN, _OTHERS = "somebody-else", "sm-ab12cd34-theirs-1"
 
 
-def rent(world: LocalWorld, *labels: str) -> None:
+def rent(world: LocalWorld, *labels: str, price_per_hour: MicroDollars = ZERO) -> None:
     """Machines that no job of this installation knows of."""
-    provider = LoopbackProvider(world.settings.home / "machines", environment={})
+    provider = LoopbackProvider(world.settings.home / "machines", environment={}, price_per_hour=price_per_hour)
     (offer,) = asyncio.run(provider.offers(Requirements()))
     for label in labels:
         asyncio.run(provider.create(offer, label=label, want=Requirements()))
@@ -57,6 +58,19 @@ def test_a_look_tells_what_would_be_done_and_does_nothing(three: LocalWorld) -> 
         assert verdicts.keys() == {ours, _OTHERS, _FOREIGN}
         assert not any(finding.done for finding in report.findings)
         assert (report.gone, report.problems) == ([], [])
+
+
+def test_what_machines_cost_is_told_for_each_and_for_all(open_world: OpenWorld, pictures: Path) -> None:
+    world = open_world(STATIONMASTER_LOOPBACK__PRICE_PER_HOUR="36")
+    with_machine(world, pictures)
+    rent(world, _FOREIGN, price_per_hour=from_dollars("7200"))
+    report = world.station.instances.look()
+    costs = {finding.job_id: finding.cost for finding in report.findings}
+    (line,) = world.store.costs.of_job("busy")
+    assert 0 < costs["busy"] <= line.so_far(now=world.store.now())
+    assert costs[None] > 0, "by its price and age: no job has it"
+    assert report.cost == sum(costs.values())
+    assert report.price_per_hour == from_dollars("7236")
 
 
 def test_without_machines_there_is_nothing_to_tell(world: LocalWorld) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound, UserError
 from stationmaster.model import Alert, Desired, Job, Request, State
+from stationmaster.station.costs import of_removed_job
 from stationmaster.station.jobs import job_cursor
 from stationmaster.store import events
 from stationmaster.store.writes import NewEvent
@@ -175,6 +176,19 @@ def test_an_ended_job_can_only_be_removed(world: LocalWorld) -> None:
     assert world.station.jobs.with_id("mine") is None
 
 
+@pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP])
+def test_a_job_that_ends_in_the_queue_is_said_to_have_rented_nothing(world: LocalWorld, desired: Desired) -> None:
+    world.store.jobs.submit(spec("mine"))
+    note = world.station.jobs.desire("mine", desired).note
+    assert note == "the job ends before it began; nothing was rented"
+
+
+def test_a_job_that_waits_for_a_machine_is_not_said_to_have_one(world: LocalWorld) -> None:
+    world.store.jobs.submit(spec("mine"))
+    change_row(world.store, "mine", state=State.PROVISIONING.value, attempt=1)
+    assert "if a machine was rented for it" in world.station.jobs.desire("mine", Desired.STOP).note
+
+
 def test_costs_are_split_by_what_happened_and_stay_when_the_job_is_removed(world: LocalWorld) -> None:
     store = world.store
     put_trained(store, "mine")
@@ -191,6 +205,10 @@ def test_costs_are_split_by_what_happened_and_stay_when_the_job_is_removed(world
     (kept,) = world.station.costs.lines(owner="me")
     assert kept.line.job_id.startswith("mine~")
     assert kept.shares == mine.shares
+    for reference in ("mine", kept.line.job_id):
+        assert of_removed_job(world.station.costs.lines(), reference) == [kept]
+    for other in ("min", "anns", "mine~"):
+        assert of_removed_job(world.station.costs.lines(), other) == []
     assert [line.line.job_id for line in world.station.costs.lines(owner="ann")] == ["anns"]
     assert list(world.station.costs.lines(owner="nobody")) == []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ from stationmaster.money import cost
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.offers import OfferSearch, Ranking
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.recipe_texts import small, write_recipe
 from tests.support.vast.simulated_vast import API_KEY, quick_settings
+
+OpenWorld = Callable[..., LocalWorld]
 
 
 def search(**fields: Any) -> OfferSearch:
@@ -46,6 +49,9 @@ BAD_SEARCHES: list[tuple[dict[str, Any], type[UserError], str]] = [
     ({"recipe": ""}, NotFound, "recipe"),
     ({"provider": "mars"}, ConfigInvalid, "mars"),
     ({"account": "work"}, ConfigInvalid, "no accounts"),
+    ({"provider": "vastai"}, ConfigInvalid, "needs a key"),
+    ({"provider": "ssh"}, ConfigInvalid, "none of your own machines"),
+    ({"provider": "local"}, ConfigInvalid, "none of your own machines"),
     ({"hours": 0.0}, UserError, "hours"),
     ({"hours": -1.0}, UserError, "hours"),
     ({"hours": float("nan")}, UserError, "hours"),
@@ -94,6 +100,20 @@ def test_what_a_market_has_is_ranked_by_the_cost_of_the_whole_job_and_the_rest_i
     (dear,) = (group for group in capped.groups() if group.too_dear)
     assert "above the cap" in dear.kind
     assert sum(group.count for group in capped.groups()) == len(capped.left_out)
+
+
+@pytest.mark.usefixtures("market")
+def test_a_machine_whose_driver_is_too_old_for_the_recipe_is_no_offer(open_world: OpenWorld, tmp_path: Path) -> None:
+    world = open_world(STATIONMASTER_RECIPES=str(tmp_path / "recipes"))
+    for name, cuda in (("any", ""), ("new", ", cuda: 13.0"), ("none", ", cuda: 99.0")):
+        needs = f"name: {name}\nneeds: {{gpus: 1, vram_gib: 24{cuda}}}"
+        write_recipe(tmp_path / "recipes", name, small(("name: small", needs)))
+
+    def offered(recipe: str) -> set[str]:
+        found = world.station.offers.ranking(search(recipe=f"{recipe}@1", provider="vastai", account="work"))
+        return {ranked.offer.id for ranked in found.chosen}
+
+    assert offered("any") > offered("new") > offered("none") == set()
 
 
 @pytest.mark.usefixtures("market")

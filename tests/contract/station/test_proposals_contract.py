@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.errors import NoOfferFits, NotFound, UserError
+from stationmaster.errors import DiskFull, NoOfferFits, NotFound, UserError
 from stationmaster.model import Desired, MachineWish, State
 from stationmaster.money import from_dollars
 from stationmaster.station.proposals import EstimateRequest, RetryChanges, RetryRequest
@@ -37,6 +37,18 @@ def test_what_was_proposed_is_what_is_submitted(world: LocalWorld, pictures: Pat
     )
     assert {name: job.spec.parameters[name] for name in terms.parameters} == terms.parameters
     assert job.state is State.QUEUED
+
+
+def test_a_disk_that_is_too_small_is_a_note_until_the_job_is_wanted(world: LocalWorld, pictures: Path) -> None:
+    request = world.request(pictures, machine=MachineWish(disk_gib=900_000.0))
+    (note,) = (note for note in world.station.proposals.check(request).notes if "disk" in note)
+    assert "the training needs 900000 GiB: it cannot start here" in note
+    estimated = world.station.proposals.estimate(
+        EstimateRequest(recipe="tiny-lora@1", images=10, machine=MachineWish(disk_gib=900_000.0))
+    )
+    assert any("it cannot start here" in one for one in estimated.notes)
+    with pytest.raises(DiskFull, match="the training needs 900000 GiB"):
+        world.station.proposals.propose(request)
 
 
 def test_submitting_twice_makes_one_job(world: LocalWorld, pictures: Path) -> None:

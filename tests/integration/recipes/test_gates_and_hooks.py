@@ -14,7 +14,7 @@ from stationmaster.recipes.reading import read_recipe
 from stationmaster.recipes.registry import lint
 from stationmaster.station.local.proposing.gates import check_tokens
 from stationmaster.station.proposals import Terms, TrainRequest
-from tests.support.jobs.recipe_jobs import RecipeWorld, scripted
+from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
 from tests.support.servers.hub_server import HUB_TOKEN, HUB_USER, HubServer
 
 GATED = 'gated: [{repository: "{{ parameters.note }}", file: model_index.json}]\n'
@@ -37,6 +37,7 @@ def hub() -> Iterator[HubServer]:
     with HubServer() as server:
         server.add_repo("owner/open", {"model_index.json": b"{}"}, granted=frozenset({HUB_USER}))
         server.add_repo("owner/closed", {"model_index.json": b"{}"}, granted=frozenset())
+        server.add_repo("owner/public", {"model_index.json": b"{}"})
         server.add_repo("owner/bare", {"README.md": b"x"}, granted=frozenset({HUB_USER}))
         yield server
 
@@ -83,6 +84,34 @@ def test_a_secret_that_nobody_set_is_missed_before_anything_is_rented(tmp_path: 
         preview(tmp_path / "c", scripted(step=own))
     assert missing.value.hint == "put WANDB_API_KEY into the setting `secrets`"
     preview(tmp_path / "d", scripted(step=own), STATIONMASTER_SECRETS='{"WANDB_API_KEY": "planted"}')
+
+
+OPENS_A_MODEL = scripted("echo token=${HF_TOKEN:-none}\n" + MODEL, more=GATED, step=SECRET)
+
+
+@pytest.mark.parametrize(
+    ("model", "token"), [("/models/flux", ""), ("/models/flux", HUB_TOKEN), ("owner/public", "")], ids=str
+)
+def test_a_secret_is_neither_missed_nor_sent_where_nothing_gated_is_downloaded(
+    hub: HubServer, tmp_path: Path, model: str, token: str
+) -> None:
+    environ = {"STATIONMASTER_HUB__URL": hub.url, **({"HF_TOKEN": token} if token else {})}
+    with RecipeWorld(tmp_path, OPENS_A_MODEL, **environ) as world:
+        job_id = world.submit(parameters={"note": model})
+        world.work_until_ended(job_id)
+        log = b"".join(chunk.data for _, chunk in world.station.logs.of_job(job_id))
+        assert (world.station.jobs.view(job_id).shown, b"token=none" in log) == ("COMPLETED", True)
+        assert [step.secrets for step in world.station.jobs.plan(job_id).steps] == [()]
+
+
+def test_a_secret_for_a_gated_model_is_missed_also_while_the_hub_does_not_answer(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="needs owner/open, but the Hub refuses it without HF_TOKEN"):
+        preview(tmp_path / "a", OPENS_A_MODEL, parameters={"note": "owner/open"}, STATIONMASTER_HUB__URL=hub.url)
+    silent = {"STATIONMASTER_HUB__URL": "http://127.0.0.1:9"}
+    with pytest.raises(UserError, match="needs the secret HF_TOKEN, which is not set"):
+        preview(tmp_path / "b", OPENS_A_MODEL, parameters={"note": "owner/public"}, **silent)
 
 
 def token_checked(hub: HubServer, tmp_path: Path, provider: str, **environ: str) -> tuple[str, ...]:

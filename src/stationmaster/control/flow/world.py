@@ -21,7 +21,7 @@ from stationmaster.model import ADOPTED_PREFIX, Access, CostLine, Job, JobSpec, 
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
-from stationmaster.recipes.wishes import with_wish
+from stationmaster.recipes.wishes import recipe_for
 from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
 from stationmaster.settings import MonitoringSettings
@@ -53,8 +53,8 @@ class Rules:
     @cached_property
     def stored(self) -> StoredRecipe:
         found = self._find_recipe(self._spec.recipe)
-        wished = with_wish(found.recipe, self._spec.machine)
-        return found if wished is found.recipe else replace(found, recipe=wished)
+        ours = recipe_for(self._spec, found.recipe)
+        return found if ours is found.recipe else replace(found, recipe=ours)
 
     @cached_property
     def monitoring(self) -> MonitoringSettings:

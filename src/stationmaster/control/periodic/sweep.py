@@ -6,7 +6,7 @@ Everything a sweep does can be repeated, so it also works where nothing can be w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from stationmaster.control.periodic.sweep_report import Act, Finding, Report, Ve
 from stationmaster.control.periodic.sweep_rules import Subject, judge_machine
 from stationmaster.errors import ProviderError, StoreError
 from stationmaster.event_log import get_logger
-from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState, State
+from stationmaster.model import Alert, CostLine, Job, Label, Machine, Rental, RentalState, State
+from stationmaster.money import MicroDollars, cost
 from stationmaster.providers.base import CanStop
 
 log = get_logger("stationmaster.sweep")
@@ -45,6 +46,7 @@ class Sweeper:
         now = await self.world.now()
         rentals = await self.world.ask_store(self.world.store.rentals.not_gone)
         jobs = await self._jobs(rentals)
+        lines = await self.world.ask_store(self.world.store.costs.of_jobs, {rental.job_id for rental in rentals})
         seen_before = {each.kind: each.at for each in await self.world.ask_store(self.world.store.alerts.open)}
         for machine in listing.machines:
             rental = _rental_of(machine, rentals, provider=name)
@@ -59,7 +61,14 @@ class Sweeper:
             if machine.provider_id in doomed:
                 verdict = Verdict(act=Act.DESTROY, why="asked for by name")
             job_id = None if subject.job is None else subject.job.id
-            finding = Finding(provider=name, machine=machine, verdict=verdict, rental=rental, job_id=job_id)
+            finding = Finding(
+                provider=name,
+                machine=machine,
+                verdict=verdict,
+                rental=rental,
+                job_id=job_id,
+                cost=_cost_so_far(machine, rental, lines, now=now),
+            )
             report.findings.append(await self._act(finding, now=now) if act else finding)
         if act:
             await self._confirm(name, report)
@@ -161,6 +170,17 @@ class Sweeper:
 def _is_unattended(rental: Rental, job: Job | None) -> bool:
     """Whether no worker visits this rental any more."""
     return rental.surplus or job is None or job.state is State.ENDED or rental.attempt < job.attempt
+
+
+def _cost_so_far(
+    machine: Machine, rental: Rental | None, lines: Mapping[str, Sequence[CostLine]], *, now: float
+) -> MicroDollars:
+    """By the cost lines of its rental; a machine that has none is priced by its age, if the provider tells it."""
+    of_job = () if rental is None else lines[rental.job_id]
+    own = [line.so_far(now=now) for line in of_job if rental is not None and line.rental_label == rental.label]
+    if own or not machine.created_at:
+        return MicroDollars(sum(own))
+    return cost(machine.price_per_hour, max(0.0, now - machine.created_at))
 
 
 def _alert_kind(machine: Machine) -> str:

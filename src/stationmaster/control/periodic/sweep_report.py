@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from stationmaster.model import Machine, Rental
+from stationmaster.money import ZERO, MicroDollars
 
 
 class Act(StrEnum):
@@ -30,6 +31,7 @@ class Finding:
     verdict: Verdict
     rental: Rental | None = None  # the store's row, for the sweep itself
     job_id: str | None = None
+    cost: MicroDollars = ZERO  # so far, by its cost lines; of a machine without any, by its price and age
     done: bool = False
     problem: str | None = None
 
@@ -53,3 +55,13 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def price_per_hour(self) -> MicroDollars:
+        """Of all machines together."""
+        return MicroDollars(sum(finding.machine.price_per_hour for finding in self.findings))
+
+    @property
+    def cost(self) -> MicroDollars:
+        """Of all machines together, so far."""
+        return MicroDollars(sum(finding.cost for finding in self.findings))

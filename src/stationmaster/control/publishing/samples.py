@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+from stationmaster.datasets.tree import files_of, read_unchanged, scan
 from stationmaster.model import Checkpoint, Job
 from stationmaster.recipes.schema import OutputKind
 
 COUNT = 4
 _NUMBER = re.compile(r"_(\d{1,4})(?:_\d{14}(?:_\d+)?)?\.\w+$")  # the prompt's; sd-scripts adds the time and a seed
 _LONGEST_CAPTION = 500
+_READ_BYTES = 8192
 Value = TypeVar("Value")
 
 
@@ -115,6 +117,14 @@ def captions_of(archive: Path, *, trigger: str | None, count: int = COUNT) -> li
     return [with_trigger(text, trigger) for text in texts if text]
 
 
+def captions_in(folder: Path, *, trigger: str | None, count: int = COUNT) -> list[str]:
+    """The same captions, of the folder that is to be packed."""
+    files = [file for file in files_of(scan(folder)) if file.size and file.name.endswith(".txt")]
+    chosen = spread(sorted(files, key=lambda file: file.path), count)
+    texts = [_one_line(read_unchanged(file)) for file in chosen]
+    return [with_trigger(text, trigger) for text in texts if text]
+
+
 def with_trigger(text: str, trigger: str | None) -> str:
     """The text with the trigger word in it.
 
@@ -153,4 +163,8 @@ def _is_caption(member: tarfile.TarInfo) -> bool:
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
     file = tar.extractfile(member)
-    return "" if file is None else " ".join(file.read(8192).decode("utf-8", "replace").split())[:_LONGEST_CAPTION]
+    return "" if file is None else _one_line(file.read(_READ_BYTES))
+
+
+def _one_line(text: bytes) -> str:
+    return " ".join(text[:_READ_BYTES].decode("utf-8", "replace").split())[:_LONGEST_CAPTION]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.control.wiring.adopted_hosts import open_adopted_host
+from stationmaster.control.wiring.required_settings import require_set_up
 from stationmaster.control.wiring.simulator_address import simulator_address
 from stationmaster.control.wiring.ssh_provider import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
@@ -18,7 +19,7 @@ from stationmaster.providers.base import Pause, Provider
 from stationmaster.providers.gpus.finding import find_gpus
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.ssh_keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
-from stationmaster.settings import Settings
+from stationmaster.settings import Settings, provider_named
 from stationmaster.settings.machines import DEFAULT_ACCOUNT, DEFAULT_JOB_ROOT, vast_name
 from stationmaster.store.store import Store
 
@@ -77,12 +78,11 @@ def find_provider(
     if name.startswith(ADOPTED_PREFIX):
         find = partial(find_provider, settings=settings, environ=environ, store=store, pause=pause)
         return open_adopted_host(name, settings, find)
-    name = _with_account(name, account, settings)
+    name = _with_account(provider_named(name), account, settings)
+    require_set_up(name, settings)
     providers = build_providers(settings, environ, store, waiting=Waiting(hurried=True, pause=pause))
     if name in providers:
         return providers[name]
-    if name.partition(":")[0] == "vastai":
-        _require_account(name, settings)
     if name == "simulator":
         raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
     known = ", ".join(sorted({*providers, "simulator", "vastai"}))
@@ -104,23 +104,6 @@ def _with_account(name: str, account: str | None, settings: Settings) -> str:
     if chosen and chosen != account:
         raise ConfigInvalid(f"{name} names another account than {account}", hint="name the account once")
     return vast_name(account)
-
-
-def _require_account(name: str, settings: Settings) -> None:
-    account = name.partition(":")[2] or DEFAULT_ACCOUNT
-    known = tuple(settings.vastai.keys_by_account())
-    if account in known:
-        return
-    if not known:
-        raise ConfigInvalid(
-            "Vast.ai needs a key and none is set", hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys)"
-        )
-    if account == DEFAULT_ACCOUNT:
-        problem, hint = "Vast.ai has no default account here, and none was given", "choose one with --account"
-    else:
-        problem = f"Vast.ai has no account {account} here"
-        hint = f"set vastai.accounts.{account}.api_key, or choose another with --account"
-    raise ConfigInvalid(problem, hint=f"{hint}: {', '.join(known)}")
 
 
 def ssh_key_path(settings: Settings) -> Path:

@@ -13,10 +13,13 @@ from urllib.parse import urlsplit
 import httpx
 
 from stationmaster.errors import AnswerLost, ConfigInvalid, ProviderBusy, ProviderError, ProviderFault
+from stationmaster.event_log import get_logger
 from stationmaster.providers.base import Limiter, Pause
 from stationmaster.providers.vastai.exchange import VastAnswer, VastRequest
 from stationmaster.providers.vastai.refusals import read_refusal
 from stationmaster.providers.vastai.retries import Retries
+
+log = get_logger("stationmaster.vastai")
 
 INTERVALS: Mapping[str, float] = {
     "search": 6.0,  # ten per minute and address
@@ -138,8 +141,10 @@ class Calls:
     async def _try(self, request: VastRequest, *, spent_seconds: float) -> VastAnswer | ProviderError:
         """One try; reports it to the limiter, with the pause that the service asks for."""
         outcome: VastAnswer | ProviderError
+        called = {"account": self._account, "call": request.endpoint, "method": request.method, "path": request.path}
         try:
-            outcome = await self._once(request, spent_seconds=spent_seconds)
+            with log.timed("provider.called", provider="vastai", **called):
+                outcome = await self._once(request, spent_seconds=spent_seconds)
         except (ProviderBusy, AnswerLost) as silence:
             outcome = silence
         interval = self._intervals[request.endpoint]

@@ -6,15 +6,19 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 from stationmaster import __version__
+from stationmaster.control.wiring.required_settings import require_set_up
 from stationmaster.control.worker.background import running_worker
 from stationmaster.delivery.bucket import open_bucket
-from stationmaster.errors import StationmasterError
+from stationmaster.errors import ConfigInvalid, StationmasterError
 from stationmaster.model import FoundGpus, GpuMaker
+from stationmaster.money import format_dollars
 from stationmaster.settings import Settings
 from stationmaster.station.checks import CheckResult, WorkerService
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.worker_service import set_up_service
 from stationmaster.store.store import Store
 
 
@@ -27,12 +31,13 @@ class LocalChecks:
         return list(self._results())
 
     def worker_service(self) -> WorkerService:
-        return WorkerService(python=sys.executable, home=str(self._settings.home))
+        return set_up_service(self._settings, self._installation.environ, folder=Path.cwd())
 
     def _results(self) -> Iterator[CheckResult]:
         settings = self._settings
         yield CheckResult("version", True, f"stationmaster {__version__}, Python {sys.version.split()[0]}")
         yield CheckResult("settings", True, f"home {settings.home}, provider {settings.provider}")
+        yield from _provider_results(settings)
         yield from self._store_results()
         yield _disk(settings)
         yield from _gpu_results(self._installation.local_gpus())
@@ -51,6 +56,21 @@ class LocalChecks:
         yield _worker(store, self._settings)
         for alert in store.alerts.open():
             yield CheckResult("alert", False, f"{alert.job_id or ''} {alert.message}".strip())
+
+
+def _provider_results(settings: Settings) -> Iterator[CheckResult]:
+    """Whether the default provider has what it needs, and what may be rented there; nothing for this computer."""
+    name = settings.provider
+    try:
+        require_set_up(name, settings)
+    except ConfigInvalid as problem:
+        yield CheckResult("provider", False, f"{name}: {problem}", problem.hint or "")
+        return
+    if name.partition(":")[0] == "vastai":
+        gpus, cap = ", ".join(settings.vastai.preferred_gpus), format_dollars(settings.vastai.max_bid_per_hour)
+        yield CheckResult("provider", True, f"{name}: key set, GPUs {gpus} preferred, at most {cap} per hour")
+    elif name == "ssh":
+        yield CheckResult("provider", True, f"ssh: {', '.join(host.name for host in settings.ssh.hosts)}")
 
 
 def _worker(store: Store, settings: Settings) -> CheckResult:

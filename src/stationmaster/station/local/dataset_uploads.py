@@ -24,6 +24,7 @@ from stationmaster.datasets.uploads.names import is_archive
 from stationmaster.datasets.uploads.part_writer import PartWriter, Piece
 from stationmaster.datasets.uploads.pictures import picture_at, pictures_in
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound, TooLarge, UserError
+from stationmaster.recipes.parameter_levers import trained_resolution
 from stationmaster.recipes.registry import find
 from stationmaster.station.artifacts import Thumbnail
 from stationmaster.station.dataset_uploads import NewUpload, Upload, UploadedFile, UploadedPicture
@@ -167,7 +168,8 @@ class LocalDatasetUploads:
     def _rules(self, recipe: str | None, trigger: str | None) -> DatasetRules:
         if recipe is None:
             return DatasetRules(trigger=trigger)
-        return rules_of(find(recipe, folders=self._settings.recipes).recipe.dataset, trigger=trigger)
+        found = find(recipe, folders=self._settings.recipes).recipe
+        return rules_of(found.dataset, trigger=trigger, resolution=trained_resolution(found, {}))
 
     def _stored(self, upload_id: str) -> StoredUpload:
         self._folder(upload_id)

@@ -11,6 +11,7 @@ from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.rules import DatasetRules, rules_of
 from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
 from stationmaster.datasets.sources.reference import DatasetReference
+from stationmaster.recipes.parameter_levers import trained_resolution
 from stationmaster.recipes.registry import find
 from stationmaster.station.datasets import PackedDataset, Progress, SampleSet
 from stationmaster.station.local.dataset_sources import open_source
@@ -23,7 +24,8 @@ class LocalDatasets:
         self._settings = installation.settings
 
     def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
-        return rules_of(find(recipe, folders=self._settings.recipes).recipe.dataset, trigger=trigger)
+        found = find(recipe, folders=self._settings.recipes).recipe
+        return rules_of(found.dataset, trigger=trigger, resolution=trained_resolution(found, {}))
 
     def check(
         self, source: DatasetReference, rules: DatasetRules, *, progress: Progress | None = None

@@ -156,6 +156,10 @@ def _what_follows(job: Job, desired: Desired) -> str:
         return "the training has already ended and the model is being downloaded; nothing changes"
     if desired is Desired.STOP and job.state is State.EXECUTING:
         return "the training is being stopped; then its best checkpoint is downloaded"
+    if job.state is State.QUEUED:
+        return "the job ends before it began; nothing was rented"
+    if job.state is State.PROVISIONING and desired is not Desired.CANCEL_KEEP:
+        return "the job ends before it has trained; if a machine was rented for it, it is being released"
     if desired is Desired.CANCEL_KEEP:
         return "the training is being stopped; then its best checkpoint is downloaded and the machine released"
     return "the machine is being released; nothing is kept"

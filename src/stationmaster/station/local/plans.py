@@ -13,7 +13,7 @@ from stationmaster.recipes.plan_container import PlanContainer
 from stationmaster.recipes.plan_steps import PlanStep
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import Recipe
-from stationmaster.recipes.wishes import with_wish
+from stationmaster.recipes.wishes import recipe_for
 from stationmaster.settings import Settings
 from stationmaster.station.plans import JobPlan, RunStep, UsedContainer, UsedParameter, with_progress
 from stationmaster.store.store import Store
@@ -26,7 +26,7 @@ def plan_of_job(job: Job, store: Store, settings: Settings) -> JobPlan:
     """The plan of the job's current attempt with what is known of its steps."""
     attempt = max(1, job.attempt)
     try:
-        recipe = with_wish(find(job.spec.recipe, folders=settings.recipes).recipe, job.spec.machine)
+        recipe = recipe_for(job.spec, find(job.spec.recipe, folders=settings.recipes).recipe)
         plan = _rendered(job, recipe, attempt)
     except StationmasterError as error:
         what = "is no longer there" if isinstance(error, NotFound) else "can no longer be filled in"

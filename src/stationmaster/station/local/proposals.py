@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from stationmaster.analysis.report import Report
 from stationmaster.config import read_monitoring
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.periodic.dataset_cleanup import forget_dataset
-from stationmaster.control.publishing.samples import captions_of
 from stationmaster.control.results.job_folder import fetched_path
 from stationmaster.datasets.pack import pack_into, write_manifest
 from stationmaster.errors import IllegalMove, NotFound, UserError
@@ -37,7 +35,7 @@ from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
 from stationmaster.station.local.proposing.adopting import Adoption, check_adoption, require_not_adopted
 from stationmaster.station.local.proposing.changing import with_changes
-from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
+from stationmaster.station.local.proposing.checking import Checked, CheckedAgain, check_again, check_request
 from stationmaster.station.local.proposing.following import Again, follow_analysis
 from stationmaster.station.local.proposing.keyed import claim_job_id, worker_notes
 from stationmaster.station.local.proposing.limits import budget_notes, limits_of
@@ -77,9 +75,9 @@ class LocalProposals:
         if isinstance(request, AdoptRequest):
             return self._adoption(request, job_id="JOB" if request.id is None else checked_id(request.id)).terms
         if isinstance(request, RetryRequest):
-            return self._check_again(self._again(self._ended_job(request.job), request))
+            return self._check_again(self._again(self._ended_job(request.job), request), is_dry_run=True).terms
         job_id = "JOB" if request.id is None else checked_id(request.id)
-        return self._check(request, job_id=job_id, progress=progress).terms
+        return self._check(request, job_id=job_id, progress=progress, is_dry_run=True).terms
 
     def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
         if isinstance(request, AdoptRequest):
@@ -133,6 +131,7 @@ class LocalProposals:
             images=request.images,
             max_price=request.max_price,
             card=_asked_card(request),
+            is_dry_run=True,
         )
         quoted = quote_work(work, provider, past_runs=self._store.runs.finished, home=self._settings.home)
         limits = limits_of(quoted.quote, self._settings, max_hours=request.max_hours, max_spend=request.max_spend)
@@ -151,26 +150,38 @@ class LocalProposals:
         self._require_owner(request.owner)
         return check_adoption(request, self._installation, job_id=job_id, name=request.name)
 
-    def _check(self, request: TrainRequest, *, job_id: str, progress: Progress | None) -> Checked:
+    def _check(
+        self, request: TrainRequest, *, job_id: str, progress: Progress | None, is_dry_run: bool = False
+    ) -> Checked:
         self._require_owner(request.owner)
         provider = self._installation.provider(request.provider, request.account)
         past = self._store.runs.finished
-        checked = check_request(request, self._settings, provider, job_id=job_id, past_runs=past, progress=progress)
+        checked = check_request(
+            request,
+            self._settings,
+            provider,
+            job_id=job_id,
+            past_runs=past,
+            progress=progress,
+            is_dry_run=is_dry_run,
+        )
         return replace(checked, terms=self._with_budget_notes(checked.terms, request.owner))
 
-    def _check_again(self, again: Again) -> Terms:
+    def _check_again(self, again: Again, *, is_dry_run: bool = False) -> CheckedAgain:
         spec, provider = again.spec, self._installation.provider(again.spec.provider)
         past = self._store.runs.finished
-        terms = check_again(
+        checked = check_again(
             spec,
             self._settings,
             provider,
             past_runs=past,
             max_hours=again.max_hours,
             max_spend=again.max_spend,
+            is_dry_run=is_dry_run,
         )
-        terms = replace(terms, notes=(*again.notes, *terms.notes), applied=again.spec.applied, skipped=again.skipped)
-        return self._with_budget_notes(terms, spec.owner)
+        notes = (*again.notes, *checked.terms.notes)
+        terms = replace(checked.terms, notes=notes, applied=again.spec.applied, skipped=again.skipped)
+        return replace(checked, terms=self._with_budget_notes(terms, spec.owner))
 
     def _again(self, old: Job, request: RetryRequest) -> Again:
         """What the new job is like. Raises UserError if the analysis of the old one is to be followed and cannot be."""
@@ -199,9 +210,11 @@ class LocalProposals:
         state = None if best is None else state_beside(best, self._store.checkpoints.of_job(old.id))
         self._require_key(old.spec.provider)
         again = replace(again, spec=replace(again.spec, id=job_id))
-        terms = self._check_again(again)
+        checked = self._check_again(again)
+        terms = checked.terms
         spec = replace(
             again.spec,
+            unneeded_secrets=checked.unneeded_secrets,
             quote=terms.quote,
             max_seconds=terms.max_seconds,
             max_spend=terms.max_spend,
@@ -228,20 +241,21 @@ class LocalProposals:
 
     def _make_spec(self, checked: Checked, request: TrainRequest) -> JobSpec:
         """Pack the dataset locally under its hash, and return the specification."""
-        terms, dataset = checked.terms, self._pack(checked)
+        terms = checked.terms
         return JobSpec(
             id=checked.job_id,
             name=terms.name,
             recipe=terms.recipe,
             provider=terms.provider,
             owner=request.owner,
-            dataset=dataset,
+            dataset=self._pack(checked),
             quote=terms.quote,
             max_seconds=terms.max_seconds,
             max_spend=terms.max_spend,
             max_price_per_hour=request.max_price,
             trigger=checked.trigger,
-            parameters=_with_prompts(checked, request, Path(dataset.archive)),
+            parameters=terms.parameters,
+            unneeded_secrets=checked.unneeded_secrets,
             monitoring=read_monitoring(request.monitoring),
             machine=request.machine,
         )
@@ -319,15 +333,6 @@ def _asked_card(request: EstimateRequest) -> AskedCard | None:
     if request.gpu is None and request.vram_gib is None:
         return None
     return AskedCard(name=request.gpu, vram_gib=request.vram_gib)
-
-
-def _with_prompts(checked: Checked, request: TrainRequest, archive: Path) -> Mapping[str, Any]:
-    """Unless the request has sample prompts, use captions of the dataset."""
-    parameters = checked.terms.parameters
-    if "sample_prompts" not in checked.stored.recipe.parameters or "sample_prompts" in request.parameters:
-        return parameters
-    captions = captions_of(archive, trigger=checked.trigger)
-    return {**parameters, "sample_prompts": "\n".join(captions)} if captions else parameters
 
 
 def _is_gone(one: Checkpoint) -> bool:

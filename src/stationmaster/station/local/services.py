@@ -9,8 +9,10 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from stationmaster.control.wiring.required_settings import require_set_up
 from stationmaster.control.worker.background import running_worker
 from stationmaster.control.worker.settings_source import SettingsSource
+from stationmaster.errors import ConfigInvalid
 
 _LOOK_SECONDS = 2.0
 
@@ -36,6 +38,11 @@ class LocalService:
         return self._source.settings.home
 
     @property
+    def provider(self) -> str:
+        """The default one."""
+        return self._source.settings.provider
+
+    @property
     def port(self) -> int:
         """Of the HTTP service; 0 for any."""
         return self._source.settings.serve.port
@@ -47,6 +54,15 @@ class LocalService:
     @property
     def log_level(self) -> str:
         return self._source.settings.log_level
+
+    def missing_setting(self) -> ConfigInvalid | None:
+        """What the default provider lacks, such as a key; jobs of other providers run without it."""
+        settings = self._source.settings
+        try:
+            require_set_up(settings.provider, settings)
+        except ConfigInvalid as problem:
+            return problem
+        return None
 
     def work(self, *, background: bool = False) -> bool:
         """Run jobs until stopped; False at once if this home already has a worker."""

@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import Field
 
 from stationmaster.model import Machine, MachineStatus
+from stationmaster.money import ZERO
 from stationmaster.station.instances import (
     Act,
     DestroyedMachines,
@@ -37,6 +38,8 @@ class MachineDocument(Document):
     created_at: Instant
     """By the provider's clock."""
     price_per_hour_usd: Usd
+    cost_usd: Usd = ZERO
+    """So far, by the cost lines of its job; of a machine that has none, its price times its age."""
     gpu: str | None = None
     gpus: int = 0
     machine_id: str | None = None
@@ -60,6 +63,7 @@ class MachineDocument(Document):
             problem=finding.problem,
             created_at=machine.created_at,
             price_per_hour_usd=machine.price_per_hour,
+            cost_usd=finding.cost,
             gpu=machine.gpu,
             gpus=machine.gpus,
             machine_id=machine.machine_id,
@@ -85,6 +89,7 @@ class MachineDocument(Document):
             machine=machine,
             verdict=Verdict(act=self.act, why=self.why),
             job_id=self.job,
+            cost=self.cost_usd,
             done=self.done,
             problem=self.problem,
         )
@@ -98,6 +103,10 @@ class SweepDocument(Document):
     """Labels of machines that are confirmed to be gone."""
     problems: tuple[str, ...]
     """Providers that did not answer, with the reason."""
+    price_per_hour_usd: Usd = ZERO
+    """Of all machines together."""
+    cost_usd: Usd = ZERO
+    """Of all machines together, so far."""
 
     @classmethod
     def of(cls, report: Report) -> Self:
@@ -105,6 +114,8 @@ class SweepDocument(Document):
             machines=tuple(MachineDocument.of(finding) for finding in report.findings),
             gone=tuple(report.gone),
             problems=tuple(report.problems),
+            price_per_hour_usd=report.price_per_hour,
+            cost_usd=report.cost,
         )
 
     def value(self) -> Report:

@@ -15,6 +15,7 @@ from stationmaster.station.proposals import (
     Accepted,
     Estimate,
     EstimateRequest,
+    PlannedConfig,
     PlannedStep,
     Proposal,
     RetryChanges,
@@ -75,6 +76,21 @@ class PlannedStepDocument(Document):
         return PlannedStep(name=self.name, argv=self.argv, env=self.env)
 
 
+class PlannedConfigDocument(Document):
+    """A config file that would be written for the job and sent to its machine."""
+
+    path: str = Field(examples=["/opt/stationmaster/jobs/JOB/config/flux-lora-24gb-aitoolkit.yaml"])
+    """Its path on the machine."""
+    text: str
+
+    @classmethod
+    def of(cls, config: PlannedConfig) -> Self:
+        return cls(path=config.path, text=config.text)
+
+    def value(self) -> PlannedConfig:
+        return PlannedConfig(path=self.path, text=self.text)
+
+
 class SkippedAdviceDocument(Document):
     """A recommendation that the job does not follow."""
 
@@ -109,6 +125,8 @@ class TermsDocument(Document):
     quote: QuoteDocument
     limits: TermsLimitsDocument
     steps: tuple[PlannedStepDocument, ...]
+    configs: tuple[PlannedConfigDocument, ...] = ()
+    """Config files that the steps read."""
     notes: tuple[str, ...]
     """Assumptions and warnings."""
     applied: tuple[AppliedAdviceDocument, ...] = ()
@@ -137,6 +155,7 @@ class TermsDocument(Document):
                 max_seconds=terms.max_seconds,
             ),
             steps=tuple(PlannedStepDocument.of(step) for step in terms.steps),
+            configs=tuple(PlannedConfigDocument.of(config) for config in terms.configs),
             notes=terms.notes,
             applied=tuple(AppliedAdviceDocument.of(one) for one in terms.applied),
             skipped=tuple(SkippedAdviceDocument.of(one) for one in terms.skipped),
@@ -158,6 +177,7 @@ class TermsDocument(Document):
             max_spend=self.limits.max_spend_usd,
             spend_note=self.limits.max_spend_note,
             steps=tuple(step.value() for step in self.steps),
+            configs=tuple(config.value() for config in self.configs),
             notes=self.notes,
             applied=tuple(one.value() for one in self.applied),
             skipped=tuple(one.value() for one in self.skipped),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from stationmaster.config import secret_of
@@ -16,13 +17,6 @@ from stationmaster.settings import Settings
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _LIMIT_SECONDS = 10.0
 _HAS_NO_SUCH_FILE = "EntryNotFound"
-
-
-def require_secrets(recipe: Recipe, settings: Settings) -> None:
-    """Raises UserError for a secret that the recipe's steps need and that is not set."""
-    for name in recipe.secrets:
-        if secret_of(settings, name) is None:
-            raise UserError(f"{recipe.reference} needs the secret {name}, which is not set", hint=_how_to_set(name))
 
 
 def check_tokens(recipe: Recipe, settings: Settings, *, provider: str) -> tuple[str, ...]:
@@ -58,21 +52,51 @@ def _check_token(name: str, token: str, settings: Settings) -> str | None:
     raise may_write(name)
 
 
-def check_gates(recipe: Recipe, parameters: Mapping[str, ParameterValue], settings: Settings) -> tuple[str, ...]:
-    """Check that the secrets give access to the gated models. Raises UserError if one is refused.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gates:
+    """Which of the recipe's secrets the job does without, and notes on what could not be checked."""
 
-    If the Hub does not answer, returns a note.
+    unneeded_secrets: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def check_gates(recipe: Recipe, parameters: Mapping[str, ParameterValue], settings: Settings) -> Gates:
+    """Check that the secrets give access to the gated models, and that no needed secret is missing.
+
+    A secret that opens gated models is not needed for a model in a folder, nor for one that the Hub gives to everyone.
+    Raises UserError if a model is refused or a secret missing. If the Hub does not answer, returns a note.
     """
-    notes = (_check(recipe, gated, parameters, settings) for gated in recipe.gated)
-    return tuple(note for note in notes if note is not None)
+    unchecked: dict[str, list[str]] = {}
+    on_hub = [(gated, repository) for gated in recipe.gated if (repository := _on_hub(gated, parameters)) is not None]
+    for gated, repository in on_hub:
+        note = _check(recipe, gated, repository, settings)
+        unchecked.setdefault(gated.secret, []).extend([] if note is None else [note])
+    unneeded = tuple(name for name in recipe.secrets if not _is_needed(name, recipe, unchecked, settings))
+    return Gates(unneeded_secrets=unneeded, notes=tuple(note for notes in unchecked.values() for note in notes))
 
 
-def _check(recipe: Recipe, gated: Gated, parameters: Mapping[str, ParameterValue], settings: Settings) -> str | None:
+def _is_needed(name: str, recipe: Recipe, unchecked: Mapping[str, Sequence[str]], settings: Settings) -> bool:
+    """Whether the commands need the secret; `unchecked` has the models on the Hub. Raises UserError if it is unset."""
+    opens_models = any(gated.secret == name for gated in recipe.gated)
+    if opens_models and name not in unchecked:
+        return False  # all of them are in folders
+    if secret_of(settings, name) is not None:
+        return True
+    if opens_models and not unchecked[name]:
+        return False  # the Hub has just given them without it
+    raise UserError(f"{recipe.reference} needs the secret {name}, which is not set", hint=_how_to_set(name))
+
+
+def _on_hub(gated: Gated, parameters: Mapping[str, ParameterValue]) -> str | None:
+    """The repository; None for a folder or file on the machine, which nothing guards."""
+    repository = render(gated.repository, {"parameters": parameters})
+    return repository if _REPOSITORY.fullmatch(repository) else None
+
+
+def _check(recipe: Recipe, gated: Gated, repository: str, settings: Settings) -> str | None:
+    """Why access could not be checked; None if there is access. Raises UserError if it is refused."""
     import httpx  # slow to import, and only recipes with gated models need it
 
-    repository = render(gated.repository, {"parameters": parameters})
-    if not _REPOSITORY.fullmatch(repository):
-        return None  # a folder on the machine: cannot be checked from here
     url = f"{settings.hub.url.rstrip('/')}/{repository}"
     token = secret_of(settings, gated.secret)
     headers = {"Authorization": f"Bearer {token}"} if token is not None else {}

@@ -68,6 +68,7 @@ class Chooser:
     past: Sequence[FinishedRun]
     provider: Provider
     home: Path
+    needs_room: bool = True  # False: if this computer is the machine and lacks the disk, that is a note
 
     def best(self, want: Requirements) -> Choice:
         """The best offer. Where more memory is expected than the recipe declares, cards with less are left out.
@@ -75,6 +76,10 @@ class Chooser:
         If there is no larger one, the offers for the declared need count: a prediction only warns. Raises
         NoOfferFits, and DiskFull if this computer is the machine and has too little disk.
         """
+        lack = None if self.needs_room else self._lack_of_room(want)
+        if lack is not None:
+            choice = self.best(replace(want, disk_gib=0.0))
+            return replace(choice, notes=(f"{lack}: it cannot start here", *choice.notes))
         expected = self._memory(self.parameters)
         raised = _raised(want, expected)
         offers = self._offers(raised) or (self._offers(want) if raised is not want else [])
@@ -144,9 +149,18 @@ class Chooser:
     def _offers(self, want: Requirements) -> list[Offer]:
         return asyncio.run(self.provider.offers(want))
 
-    def _no_offer(self, want: Requirements) -> NoOfferFits:
-        if self.provider.name == "loopback":
-            _require_room(self.home, want.disk_gib)
+    def _lack_of_room(self, want: Requirements) -> str | None:
+        """Why this computer's disk is too small for the training; None for any other machine."""
+        if self.provider.name != "loopback":
+            return None
+        free_gib = shutil.disk_usage(self.home).free / 1024**3
+        if free_gib >= want.disk_gib:
+            return None
+        return f"{self.home} has {free_gib:.2f} GiB of free disk, the training needs {want.disk_gib:g} GiB"
+
+    def _no_offer(self, want: Requirements) -> NoOfferFits | DiskFull:
+        if (lack := self._lack_of_room(want)) is not None:
+            return DiskFull(lack, hint="free some disk space, or set STATIONMASTER_HOME to a folder on a larger disk")
         none = asyncio.run(why_no_offer(self.provider, want))
         search = f"stationmaster offers --recipe {self.recipe.reference} --provider {self.provider.name}"
         return NoOfferFits(
@@ -166,12 +180,3 @@ def _raised_note(raised: Requirements, want: Requirements, memory: MemoryEstimat
         f"only GPUs with at least {least_vram_mib(raised.vram_gib) / 1024:.1f} GiB of memory are considered, because "
         f"{memory.expected_gib:.1f} GiB are expected; without the prediction it would be {want.vram_gib:g} GiB"
     )
-
-
-def _require_room(home: Path, needed_gib: float) -> None:
-    free_gib = shutil.disk_usage(home).free / 1024**3
-    if free_gib < needed_gib:
-        raise DiskFull(
-            f"{home} has {free_gib:.2f} GiB of free disk, the training needs {needed_gib:g} GiB",
-            hint="free some disk space, or set STATIONMASTER_HOME to a folder on a larger disk",
-        )

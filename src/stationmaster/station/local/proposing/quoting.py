@@ -38,6 +38,7 @@ class Work:
     max_price: MicroDollars | None = None
     avoided_machines: tuple[str, ...] = ()
     card: AskedCard | None = None  # instead of the best offer
+    is_dry_run: bool = False  # if this computer is the machine and lacks the disk, that is a note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,14 @@ def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Pat
     start_seconds, slow_start_seconds = _start_seconds(work, provider)
     past = past_runs(work.recipe.reference)
     want = _want(work, start_seconds)
-    chooser = Chooser(recipe=work.recipe, parameters=work.parameters, past=past, provider=provider, home=home)
+    chooser = Chooser(
+        recipe=work.recipe,
+        parameters=work.parameters,
+        past=past,
+        provider=provider,
+        home=home,
+        needs_room=not work.is_dry_run,
+    )
     found = chooser.best(want) if work.card is None else chooser.asked_about(work.card, want)
     offer = found.offer
     expected = estimate(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stationmaster.model import AdoptedTraining, AppliedAdvice, Quote, SkippedAdvice
-from stationmaster.station.proposals import PlannedStep, Proposal, Terms
+from stationmaster.station.proposals import PlannedConfig, PlannedStep, Proposal, Terms
 from stationmaster.store.proposals import StoredProposal
 
 
@@ -25,6 +25,7 @@ def terms_of(data: Mapping[str, Any]) -> Terms:
     known = dict(data)
     known["quote"] = Quote(**known["quote"])
     known["steps"] = tuple(PlannedStep(**{**step, "argv": tuple(step["argv"])}) for step in known["steps"])
+    known["configs"] = tuple(PlannedConfig(**config) for config in known.get("configs", ()))
     known["notes"] = tuple(known["notes"])
     known["applied"] = tuple(AppliedAdvice(**each) for each in known.get("applied", ()))
     known["skipped"] = tuple(SkippedAdvice(**each) for each in known.get("skipped", ()))
