@@ -28,8 +28,8 @@ class WorkerService:
 
 class Checks(Protocol):
     def results(self) -> Sequence[CheckResult]:
-        """Version, settings, default provider, store, worker, open alerts, disk, GPUs, bucket, tools. A check that cannot
-        run has a failed result; nothing is repaired.
+        """Version, settings, default provider, store, worker, open alerts, disk, GPUs, bucket, tools. A check that
+        cannot run has a failed result; nothing is repaired.
         """
 
     def worker_service(self) -> WorkerService:
