@@ -28,7 +28,7 @@ from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.config import PREFIX, SEED_NAMES
 from stationmaster.durations import format_duration, parse_duration
-from stationmaster.lifecycle import MEANINGS, MOVES, REASONS, Payer
+from stationmaster.lifecycle import MEANINGS, MOVES, REASONS, STAGES, Payer
 from stationmaster.model import Outcome, Reason, State
 from stationmaster.money import MicroDollars, format_dollars, from_dollars
 from stationmaster.recipes.field_texts import field_texts
@@ -298,6 +298,12 @@ def states_page() -> str:
         "|---|---|",
         *(f"| {outcome} | {_meaning(Outcome, outcome)} |" for outcome in Outcome),
         "",
+        "For people the way of a job has ten stages; `stage` is the last one that it reached.",
+        "",
+        "| stage | reached when |",
+        "|---|---|",
+        *(f"| {stage} | {_STAGE_MEANINGS[stage]} |" for stage in STAGES),
+        "",
         "A job gets up to 3 attempts that fail before the login and 3 that fail after it, and only where the reason is",
         "retried. Who pays matters where billing is on: an attempt that failed through our fault, or that used no GPU,",
         "is not charged.",
@@ -322,6 +328,19 @@ def _reason_row(reason: Reason) -> str:
 
 
 _PAYERS = {Payer.USER: "you", Payer.CANCELLER: "you, at least a tenth of the hold", Payer.NONE: "not charged"}
+
+_STAGE_MEANINGS = {
+    "queued": "it was accepted",
+    "claimed": "a worker took it and looks for a machine",
+    "provisioned": "its machine answers; the dataset is being sent",
+    "dataset synced": "the dataset was verified on the machine; the steps before the training run",
+    "training": "the training has started",
+    "model uploaded": "the model is verified off the machine",
+    "samples": "samples and logs are there too; samples and card are being published, if they are to be",
+    "registered": "the model is in the catalogue and, if it is to be, registered (ComfyDeploy)",
+    "instance terminated": "every machine of it is confirmed gone; the last stage of a job that did not complete",
+    "completed": "its outcome is COMPLETED",
+}
 
 _OUTCOME_MEANINGS = {
     Outcome.COMPLETED: "the training finished and the model is safe",

@@ -303,6 +303,21 @@ def _milestone(payload: _Payload) -> str:
     return _with_detail("Reached a milestone" if percent is None else f"Reached {percent:g}%", ", ".join(facts))
 
 
+def heartbeat_sentence(step: str | None, percent: float | None, eta_seconds: float | None) -> str:
+    """How far a job was when its machine answered; it is no event.
+
+    >>> heartbeat_sentence("train", 45.2, 720.0)
+    'Step train: 45.2%, about 12m left.'
+    >>> heartbeat_sentence(None, None, None)
+    'The machine answered.'
+    """
+    facts = [f"{percent:g}%"] if percent is not None else []
+    facts += [f"about {format_duration(eta_seconds)} left"] if eta_seconds is not None else []
+    if step is None and not facts:
+        return "The machine answered."
+    return _with_detail("Training" if step is None else f"Step {_one_line(step)}", ", ".join(facts))
+
+
 def _epoch_ended(payload: _Payload) -> str:
     epoch, where = payload.number("epoch"), payload.progress()
     return ("An epoch" if epoch is None else f"Epoch {epoch:g}") + " completed" + (f" at {where}." if where else ".")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from stationmaster.durations import format_duration
 from stationmaster.errors import IllegalMove
-from stationmaster.model import Job, Outcome, Reason, State
+from stationmaster.model import Job, Outcome, Progress, Reason, State
 from stationmaster.model.copying import changed
 
 
@@ -171,18 +172,68 @@ STAGES: tuple[str, ...] = (
     "queued", "claimed", "provisioned", "dataset synced", "training",
     "model uploaded", "samples", "registered", "instance terminated", "completed",
 )  # fmt: skip
-_STAGE_OF_STATE: dict[State, int] = {
-    State.QUEUED: 0,
-    State.PROVISIONING: 1,
-    State.TRANSFERRING_DATA: 2,
-    State.EXECUTING: 4,
-    State.FETCHING_RESULTS: 4,
-    State.FINALIZING: 5,
-    State.RELEASING: 7,
-    State.ENDED: 9,
+_QUEUED, _CLAIMED, _PROVISIONED, _SYNCED, _TRAINING, _UPLOADED, _SAMPLES, _REGISTERED, _TERMINATED, _COMPLETED = STAGES
+
+_STAGE_BEFORE_TRAINING = {
+    State.QUEUED: _QUEUED,
+    State.PROVISIONING: _CLAIMED,
+    State.TRANSFERRING_DATA: _PROVISIONED,
 }
 
 
-def stage(job: Job) -> str:
-    """Which of the ten stages shown to people the job is in; an unknown state of newer code counts as training."""
-    return STAGES[_STAGE_OF_STATE.get(job.state, _STAGE_OF_STATE[State.EXECUTING])]
+def stage(job: Job, *, is_released: bool = False) -> str:
+    """The last of the ten stages that the job has reached; `is_released`: all its machines are gone.
+
+    An unknown state of newer code counts as training.
+    """
+    if job.state is State.EXECUTING:
+        return _TRAINING if job.watching.trained else _SYNCED
+    if job.state in (State.FETCHING_RESULTS, State.FINALIZING, State.RELEASING):
+        return _TERMINATED if is_released and job.state is State.RELEASING else _stage_after_training(job)
+    if job.state is State.ENDED:
+        return _last_stage(job)
+    return _STAGE_BEFORE_TRAINING.get(job.state, _TRAINING)
+
+
+def _stage_after_training(job: Job) -> str:
+    """How far the results are; an attempt that failed before there were any stays where it was."""
+    delivery = job.model.delivery
+    if delivery is not None and delivery.attempt == job.attempt and delivery.is_over:
+        return _REGISTERED
+    if job.state is State.FINALIZING:
+        return _SAMPLES
+    if job.has_model_of_attempt:
+        return _UPLOADED
+    if job.watching.trained or job.state is State.FETCHING_RESULTS:
+        return _TRAINING
+    return _CLAIMED if job.machine.label is None else _PROVISIONED
+
+
+def _last_stage(job: Job) -> str:
+    if job.outcome is Outcome.COMPLETED:
+        return _COMPLETED
+    if job.attempt == 0:
+        return _QUEUED
+    return _CLAIMED if job.machine.label is None else _TERMINATED
+
+
+_LASTING_PHASES = frozenset({"loading", "caching", "sampling", "evaluating", "saving"})
+
+
+def progress_shown(job: Job) -> Progress:
+    """The progress as faces show it: only a training that runs has a speed, an ETA and a phase."""
+    if job.state is State.EXECUTING and job.outcome is None:
+        return job.progress
+    return replace(
+        job.progress, steps_per_second=None, eta_seconds=None, phase=None, phase_since=None, active_step=None
+    )
+
+
+def activity(progress: Progress, *, now: float) -> str | None:
+    """What runs instead of training steps, and for how long: `sampling for 2m`, `step install`; None: nothing else."""
+    phase, since = progress.phase, progress.phase_since
+    if phase in _LASTING_PHASES and since is not None:
+        return f"{phase} for {format_duration(max(0.0, now - since))}"
+    if phase not in (None, "training"):
+        return phase
+    return f"step {progress.active_step}" if progress.step is None and progress.active_step else None

@@ -172,6 +172,12 @@ describe("what to know", () => {
     expect(facts({ cost_usd: 9 }).cost?.text).toContain("it will be stopped early, at $10.00");
   });
 
+  test("a pause says what runs and for how long, since the figures stand still", () => {
+    const progress = { ...job().progress, phase: "sampling", phase_since: at(-120) };
+    expect(facts({ progress }).phase?.text).toBe("Sampling for 2 min.");
+    expect(facts({ progress: { ...progress, phase: "training" } }).phase).toBeUndefined();
+  });
+
   test("of one that stands still promise nothing that its last readings did", () => {
     const stalled = job({ alerts: [{ kind: "stall", message: "no step" }] });
     const found = factsOf(stalled, [], readings(...new Array(8).fill(1)), NOON);

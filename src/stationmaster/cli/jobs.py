@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,11 +22,10 @@ from stationmaster.cli.context import (
     printable,
     station_of,
 )
-from stationmaster.cli.render import job_json, job_line, view_lines
+from stationmaster.cli.render import dated_lines, job_json, job_line, view_lines
 from stationmaster.errors import UserError
-from stationmaster.event_sentences import sentence
+from stationmaster.event_sentences import heartbeat_sentence, sentence
 from stationmaster.model import Desired
-from stationmaster.times import clock_text
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; these commands need few
@@ -56,14 +56,12 @@ def jobs(
         return None
     with station_of(context) as station:
         _print_unread_count(station)
+        found = station.jobs.views(with_ended=everything, limit=limit, owner=owner)
         if as_json or options_of(context).as_json:
-            views = station.jobs.views(with_ended=everything, limit=limit, owner=owner)
-            return print_json([job_json(view) for view in views])
-        found = station.jobs.listed(with_ended=everything, limit=limit, owner=owner)
-        now = station.now()
+            return print_json([job_json(view) for view in found])
         rows = [
-            ("ID", "NAME", "STATE", "PROGRESS", "LOSS", "ETA", "SUBMITTED"),
-            *(job_line(job, now=now) for job in found),
+            ("ID", "NAME", "STATE", "STAGE", "PROGRESS", "LOSS", "SPEED", "ETA", "SUBMITTED"),
+            *(job_line(view) for view in found),
         ]
         if not found:
             typer.echo("no jobs" if everything else "no running jobs; --all shows ended ones")
@@ -108,13 +106,18 @@ def show(
     context: typer.Context,
     job: JobArgument,
     events: Annotated[bool, typer.Option("--events", help="Also list what happened to it.")] = False,
+    progress: Annotated[
+        bool, typer.Option("--progress", help="Also list how far it was at its last heartbeats; of older ones a few.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a job's state, progress, cost and machines.
+    """Show a job's state, stage, progress, cost and machines.
+
+    The values of each step (loss, learning rate, speed) are in `stationmaster metrics JOB`.
 
     Examples:
 
-      stationmaster show 7f3k2q9a
+      stationmaster show 7f3k2q9a --progress
 
       stationmaster show cats --events --json
     """
@@ -126,11 +129,11 @@ def show(
             return print_json(job_json(view, history))
         for line in view_lines(view):
             typer.echo(line)
-        if events:
-            times = [clock_text(event.at, now=view.now) for event in history]
-            width = max(map(len, times), default=0)
-            for at, event in zip(times, history, strict=True):
-                typer.echo(f"  {at:<{width}}  {sentence(event.kind, event.payload)}")
+        lines = [(event.at, sentence(event.kind, event.payload)) for event in history if events]
+        beats = view.job.watching.heartbeats if progress else ()
+        lines += [(beat.at, heartbeat_sentence(beat.step, beat.percent, beat.eta_seconds)) for beat in beats]
+        for line in dated_lines(sorted(lines, key=itemgetter(0)), now=view.now):
+            typer.echo(line)
     return None
 
 

@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from stationmaster.cli.context import print_json
-from stationmaster.cli.render import EXIT_CODES, health_text, job_json, percent, progress_text, transfer_text
+from stationmaster.cli.render import EXIT_CODES, health_text, job_json, progress_text, stage_text, transfer_text
 from stationmaster.durations import format_duration
 from stationmaster.errors import AlreadyEnded
-from stationmaster.lifecycle import TERMINAL
+from stationmaster.lifecycle import TERMINAL, activity
 from stationmaster.model import Desired
 from stationmaster.money import format_dollars
 from stationmaster.station.base import Station
@@ -80,23 +80,44 @@ def _last(views: Iterator[JobView]) -> JobView:
 
 
 def _print_changes(views: Iterator[JobView], console: Console) -> JobView:
-    shown: tuple[object, ...] = ()
+    changes = ChangeLines()
     for view in views:
-        carried = view.job.machine.transfer
-        moved = None if carried is None else 10 * carried.bytes // max(1, carried.total)
-        now = (view.shown, view.job.progress.phase, (percent(view.job.progress) or 0) // 10, moved)
-        if now != shown:
-            words = progress_text(view.job.progress) if view.job.progress.step is not None else ""
-            words = transfer_text(carried) if carried is not None else words
-            console.print(f"{view.shown:<18} {words}".rstrip(), markup=False, highlight=False)
-            shown = now
+        if (line := changes.next(view)) is not None:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
     return view
+
+
+class ChangeLines:
+    """One line per change of a job; a line that was printed since its state began is not printed again."""
+
+    def __init__(self) -> None:
+        self._shown: tuple[object, ...] = ()
+        self._printed: set[str] = set()
+
+    def next(self, view: JobView) -> str | None:
+        """The line of this view; None if nothing worth a line has changed."""
+        job, progress, carried = view.job, view.job.progress, view.job.machine.transfer
+        doing = progress.phase if activity(progress, now=view.now) else None
+        moved = None if carried is None else 10 * carried.bytes // max(1, carried.total)
+        shown = ((view.shown, job.attempt), doing, (progress.percent or 0) // 10, moved)
+        if shown == self._shown:
+            return None
+        if shown[:1] != self._shown[:1]:
+            self._printed.clear()
+        self._shown = shown
+        words = [] if progress.step is None else [progress_text(progress)]
+        words = words if carried is None else [transfer_text(carried)]
+        line = f"{view.shown:<18} {', '.join([*([] if doing is None else [doing]), *words])}".rstrip()
+        if line in self._printed:
+            return None
+        self._printed.add(line)
+        return line
 
 
 def _display(view: JobView) -> Table:
     job, progress = view.job, view.job.progress
     table = Table.grid(padding=(0, 2))
-    table.add_row(Text(job.spec.name, style="bold"), Text(f"{view.shown}  {progress.phase or ''}"))
+    table.add_row(Text(job.spec.name, style="bold"), Text(f"{view.shown}  {stage_text(view)}"))
     bar = ProgressBar(total=progress.total_steps or 1, completed=progress.step or 0, width=40)
     table.add_row(bar, Text("" if progress.step is None else progress_text(progress)))
     if (carried := job.machine.transfer) is not None:

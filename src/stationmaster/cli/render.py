@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from stationmaster.cli.context import printable
 from stationmaster.durations import format_duration
-from stationmaster.lifecycle import shown
+from stationmaster.lifecycle import STAGES, activity
 from stationmaster.model import (
     AdoptedTraining,
     Event,
-    Job,
     Outcome,
     Progress,
     Quote,
@@ -21,7 +20,7 @@ from stationmaster.model import (
 )
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
-from stationmaster.times import time_text
+from stationmaster.times import clock_text, time_text
 
 if TYPE_CHECKING:
     from stationmaster.station.proposals import Terms  # imports much that `jobs` does not need
@@ -57,24 +56,35 @@ def dollars(amount: MicroDollars) -> float:
     return amount / 1_000_000
 
 
-def percent(progress: Progress) -> float | None:
-    if progress.step is None or not progress.total_steps:
-        return None
-    return round(100.0 * progress.step / progress.total_steps, 1)
-
-
-def job_line(job: Job, *, now: float) -> tuple[str, ...]:
-    """One row of the list: id, name, state, progress, loss, ETA, age."""
-    share = percent(job.progress)
+def job_line(view: JobView) -> tuple[str, ...]:
+    """One row of the list: id, name, state, stage, progress, loss, speed, ETA, age."""
+    job, progress = view.job, view.job.progress
+    share = progress.percent
     return (
         job.id,
         job.spec.name,
-        shown(job, now=now),
-        "" if share is None else f"{job.progress.step}/{job.progress.total_steps} ({share:g}%)",
-        "" if job.progress.loss is None else f"{job.progress.loss:.3f}",
-        format_duration(job.progress.eta_seconds) if job.outcome is None and job.progress.step else "",
-        time_text(job.created_at, now=now),
+        view.shown,
+        stage_text(view),
+        "" if share is None else f"{progress.step}/{progress.total_steps} ({share:g}%)",
+        "" if progress.loss is None else f"{progress.loss:.3f}",
+        "" if not progress.steps_per_second else speed_text(progress.steps_per_second),
+        "" if progress.eta_seconds is None else format_duration(progress.eta_seconds),
+        time_text(job.created_at, now=view.now),
     )
+
+
+def stage_text(view: JobView) -> str:
+    """The stage, with what runs besides training steps: `training: sampling for 2m`."""
+    doing = activity(view.job.progress, now=view.now)
+    return view.stage if doing is None else f"{view.stage}: {printable(doing)}"
+
+
+def speed_text(steps_per_second: float) -> str:
+    """
+    >>> speed_text(4.126), speed_text(0.0418)
+    ('4.13 steps/s', '23.9 s/step')
+    """
+    return f"{steps_per_second:.2f} steps/s" if steps_per_second >= 0.1 else f"{1 / steps_per_second:.1f} s/step"
 
 
 def _amount(terms: Terms) -> str:
@@ -143,6 +153,8 @@ def view_lines(view: JobView) -> Iterator[str]:
     yield f"  state     {view.shown}" + (
         f" for {format_duration(view.now - job.state_since)}" if not job.outcome else ""
     )
+    if view.stage in STAGES:
+        yield f"  stage     {stage_text(view)} ({STAGES.index(view.stage) + 1} of {len(STAGES)})"
     if job.outcome and job.reason:
         yield f"  reason    {job.reason}" + (f": {job.explanation}" if job.explanation else "")
     if job.outcome and job.state != "ENDED":
@@ -180,6 +192,14 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  alert     {alert.message}"
 
 
+def dated_lines(sentences: Sequence[tuple[float, str]], *, now: float) -> Iterator[str]:
+    """Sentences below a job, each with its time."""
+    times = [clock_text(at, now=now) for at, _ in sentences]
+    width = max(map(len, times), default=0)
+    for at, (_, text) in zip(times, sentences, strict=True):
+        yield f"  {at:<{width}}  {text}"
+
+
 def _adopted_lines(training: AdoptedTraining) -> Iterator[str]:
     """The training that a job watches and did not start, and what cannot be known of it."""
     who = "a process that is not known" if training.pid is None else f"process {training.pid}"
@@ -209,12 +229,12 @@ def transfer_text(carried: Transfer) -> str:
 
 
 def progress_text(progress: Progress) -> str:
-    share = percent(progress)
+    share = progress.percent
     words = [f"{progress.step}/{progress.total_steps or '?'}" + (f" ({share:g}%)" if share is not None else "")]
     if progress.loss is not None:
         words.append(f"loss {progress.loss:.3f}")
     if progress.steps_per_second:
-        words.append(f"{progress.steps_per_second:.2f} steps/s")
+        words.append(speed_text(progress.steps_per_second))
     if progress.eta_seconds is not None:
         words.append(f"ETA {format_duration(progress.eta_seconds)}")
     return ", ".join(words)

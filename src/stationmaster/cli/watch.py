@@ -32,7 +32,7 @@ def watch(
         ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(min=1, callback=finite, help="Seconds between tables, where no app can be shown.")
+        float, typer.Option(min=1, callback=finite, help="Seconds between two looks, where no app can be shown.")
     ] = 10.0,
     once: Annotated[bool, typer.Option("--once", help="Print the state once, then exit.")] = False,
     plain: Annotated[
@@ -44,8 +44,8 @@ def watch(
     """Watch all jobs, or one, live.
 
     On a terminal this is an app: press ? for its keys, q to leave it; trainings keep running. Elsewhere it prints a
-    table at every interval, or with JOB a line per change until the job ends. With JOB the exit code is that of the
-    job's outcome.
+    table, and at every interval the lines that changed, or with JOB a line per change until the job ends. With JOB the
+    exit code is that of the job's outcome.
 
     Examples:
 
@@ -92,7 +92,7 @@ def _print_looks(
     from stationmaster.tui.sources.jobs import JobsSource
 
     source = JobsSource(station, title="")
-    spoken = SpokenRows()
+    spoken, last = SpokenRows(), frozenset[str]()
     while True:
         if as_json:
             _print_json(station, job_id, once=once)
@@ -102,7 +102,8 @@ def _print_looks(
                 changed = spoken.changed(view.rows)
                 lines = [*changed, *([f"Summary: {summary_sentence(view.summary)}"] if changed else [])]
             else:
-                lines = list(table_lines(view, width=shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
+                table = list(table_lines(view, width=shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
+                lines, last = [text for text in table if text not in last], frozenset(table)
             sys.stdout.write("".join(f"{text}\n" for text in lines))
         sys.stdout.flush()
         if once:

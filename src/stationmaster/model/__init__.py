@@ -15,6 +15,8 @@ from stationmaster.model.accounts import (
 from stationmaster.model.adopted import ADOPTED_PREFIX, ADOPTED_RECIPE, UNLIMITED_SECONDS, AdoptedTraining
 from stationmaster.model.advice import AppliedAdvice, MachineWish, SkippedAdvice
 from stationmaster.model.attempt import (
+    CATALOGUED,
+    REGISTERED,
     Cleanup,
     Closing,
     Collected,
@@ -22,6 +24,7 @@ from stationmaster.model.attempt import (
     Ending,
     Fetching,
     Funding,
+    Heartbeat,
     LastSave,
     ModelDelivery,
     ModelFile,
@@ -74,8 +77,10 @@ from stationmaster.model.training import Checkpoint, LogChunk, OutputFile, RunHe
 __all__ = [
     "ADOPTED_PREFIX",
     "ADOPTED_RECIPE",
+    "CATALOGUED",
     "LIVE_RENTAL_STATES",
     "NO_DATASET",
+    "REGISTERED",
     "REMOVED_MARK",
     "RIGHTS",
     "SINGLE_USER",
@@ -107,6 +112,7 @@ __all__ = [
     "Funding",
     "Gpu",
     "GpuMaker",
+    "Heartbeat",
     "Job",
     "JobSpec",
     "Label",

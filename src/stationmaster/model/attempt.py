@@ -102,6 +102,16 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """How far the plan was when its machine answered."""
+
+    at: float
+    step: str | None = None  # of the plan
+    percent: float | None = None  # of the training
+    eta_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
     """What was read from the running training so far, and which events were written about it."""
 
@@ -123,6 +133,7 @@ class Watching:
     steps: Mapping[str, str] | None = None  # of the plan: state and try by name; None before the first look
     outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
     step_offset: int | None = None  # added to the trainer's own step numbers
+    heartbeats: tuple[Heartbeat, ...] = ()  # of all attempts, oldest first, the older ones thinned
 
     @property
     def gpu_peak_gib(self) -> tuple[float, float] | None:
@@ -223,6 +234,10 @@ class ShownSample:
     text: str
 
 
+CATALOGUED, REGISTERED = "catalogued", "registered"
+"""Steps of a delivery, once they are done."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDelivery:
     """Progress of the delivery of an attempt's model: where it is, and what was tried, done and given up."""
@@ -234,6 +249,11 @@ class ModelDelivery:
     done: tuple[str, ...] = ()
     register: bool | None = None  # whether the model is to be registered; None before it is in the catalogue
     samples: tuple[ShownSample, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the model is in the catalogue and, if it is to be, was registered or that was tried."""
+        return CATALOGUED in self.done and (not self.register or REGISTERED in self.done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +272,8 @@ class Funding:
     """What the attempt may cost."""
 
     hold: MicroDollars | None = None  # credits set aside for it
+    rate_per_hour: MicroDollars | None = None  # of its machine
+    paid_until: float | None = None  # when the money that it may cost is used up at that rate
     hard_limit_at: float | None = None  # the job's own limit, if the credits run out before it
 
 

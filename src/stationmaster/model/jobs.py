@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -115,8 +116,20 @@ class Progress:
     steps_per_second: float | None = None
     eta_seconds: float | None = None
     phase: str | None = None
+    phase_since: float | None = None
     active_step: str | None = None
     at: float | None = None
+
+    @property
+    def percent(self) -> float | None:
+        if self.step is None or not self.total_steps:
+            return None
+        return round(100.0 * self.step / self.total_steps, 1)
+
+    @property
+    def finite_loss(self) -> float | None:
+        """The loss, for JSON that has no word for nan; None where it is not a number."""
+        return self.loss if self.loss is not None and math.isfinite(self.loss) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +182,11 @@ class Job:
         """Whether the model of the current attempt is saved off the machine."""
         return self.model.attempt == self.attempt
 
+    @property
+    def _paid_until_of_job(self) -> float | None:
+        """When the job's own money is used up; credits are held for each attempt anew."""
+        return self.funding.paid_until if self.funding.hold is None else None
+
     def next_attempt(self) -> Job:
         """The job in a further attempt, which keeps only what was saved from the last machine."""
         return replace(
@@ -176,12 +194,12 @@ class Job:
             attempt=self.attempt + 1,
             machine=RentedMachine(),
             ending=Ending(),
-            watching=Watching(milestone=self.watching.milestone),
+            watching=Watching(milestone=self.watching.milestone, heartbeats=self.watching.heartbeats),
             collection=Collection(checkpoints=self.collection.checkpoints),
             requests=Requests(),
             fetching=Fetching(),
             model=replace(self.model, delivery=None),
-            funding=Funding(hard_limit_at=self.funding.hard_limit_at),
+            funding=Funding(hard_limit_at=self.funding.hard_limit_at, paid_until=self._paid_until_of_job),
             setbacks=Setbacks(),
             unread={},
         )

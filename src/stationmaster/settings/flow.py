@@ -54,7 +54,8 @@ class StallSettings(Section):
     eta_convergence_threshold: float = Field(default=0.5, gt=0, le=1)
     """A training stalls when its ETA falls by less than this many seconds per second that passes (0 to 1)."""
     speed_drop_threshold: float = Field(default=0.5, gt=0, le=1)
-    """A speed below this share of the usual speed counts as a drop (0 to 1)."""
+    """Share of its peak speed (0 to 1) that a training has to lose before the loss of speed makes the verdict certain;
+    alone it is no stall. How fast a stalled training has to get again is the threshold resume_pace."""
 
     @field_validator("thresholds")
     @classmethod

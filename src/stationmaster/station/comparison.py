@@ -96,7 +96,7 @@ def _compared(view: JobView) -> ComparedJob:
         cost=view.cost,
         step=progress.step,
         total_steps=progress.total_steps,
-        steps_per_second=progress.steps_per_second,
+        steps_per_second=view.last_steps_per_second,
         first_loss=progress.first_loss,
         last_loss=progress.loss,
         predicted_gpu_gib=spec.quote.memory_expected_gib,

@@ -45,6 +45,7 @@ class JobView:
     peak_gpu_gib: float | None = None  # of the fullest GPU in the current attempt; None: not measured
     gpu_gib: float | None = None  # the memory that this GPU has
     health: RunHealth | None = None  # by the analysis of the last attempt that trained
+    last_steps_per_second: float | None = None  # also after the end, where `job.progress` has no speed; for comparisons
 
     @property
     def at_risk(self) -> str | None:

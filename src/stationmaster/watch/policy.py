@@ -24,7 +24,7 @@ class StallPolicy:
     window_readings: int = 3  # the window holds at least this many readings ...
     min_window: float = field(default=600.0, metadata=_SECONDS)  # ... and at least this much training time
     eta_convergence_threshold: float = 0.5  # healthy ETA falls by more than this part of the elapsed time
-    speed_drop_threshold: float = 0.5  # below this part of the peak, speed reinforces the verdict
+    speed_drop_threshold: float = 0.5  # a speed that lost more than this part of its peak reinforces the verdict
     trend_windows: float = 1.5  # a slow-down that continues is flagged after this many windows ...
     trend_ratio: float = 0.93  # ... if the second half of them was slower than the first by this factor
     sustain_windows: float = 2.15  # after more than two windows, when a single drop is over ...
@@ -53,6 +53,7 @@ class StallPolicy:
     learned_factor: float = 2.0  # a pause may last this many times the longest one that ended well
     learned_cap: float = field(default=1800.0, metadata=_SECONDS)
 
+    resume_pace: float = 0.5  # above this part of the usual pace a flagged run has recovered
     resume_span: float = field(default=60.0, metadata=_SECONDS)  # new steps for this long before a flag clears
     resume_window: float = field(default=180.0, metadata=_SECONDS)  # over which the resumed pace is taken
 

@@ -17,6 +17,7 @@ _GAPS_KEPT = 31
 _FIRST_GAP_FACTOR = 2.0
 _LATE_FACTOR = 1.5
 _MARKS_PER_WINDOW = 60
+_MEASURED_AT_LEAST = 1 / 5  # of a window
 WINDOWS_KEPT = 4
 _REPEAT_FACTOR = 1.5  # repeated steps may take this many times what they took at first ...
 _REPEAT_SLACK = 900.0  # ... and this much more, for loading and the first step
@@ -122,6 +123,13 @@ class ProgressTrack:
             (position_at(self._marks, end) - position_at(self._marks, begin)) / (end - begin) if end > begin else None
         )
 
+    def seconds_left(self, pace: float | None, *, since: float | None = None) -> float | None:
+        """Training time until the end at a pace, from the step `since` on (else the furthest); None while unknown."""
+        begin = self.furthest if since is None else since
+        if self.total is None or begin is None or not pace:
+            return None
+        return max(0.0, self.total - begin) / pace
+
     @property
     def last_mark(self) -> tuple[float, float] | None:
         """Training time and step of the last progress."""
@@ -130,6 +138,10 @@ class ProgressTrack:
     def measured(self) -> float:
         """Training time that the marks cover."""
         return self.active - self._marks[0][0] if self._marks else 0.0
+
+    def is_measured(self, policy: StallPolicy) -> bool:
+        """Whether enough of the training was seen for conclusions from its pace."""
+        return self.moves >= policy.min_samples and self.measured() >= _MEASURED_AT_LEAST * policy.min_window
 
     def forget_trouble(self) -> None:
         """Restart the pace at the last mark: the time before was not training."""

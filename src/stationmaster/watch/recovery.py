@@ -77,18 +77,18 @@ class Recovery:
         """Whether a slow run has kept one pace for a whole window since the flag, above half of the usual."""
         if self.cause in _STANDSTILLS or track.active - self._active_at_flag < track.window(policy):
             return False
-        half = policy.speed_drop_threshold * (self._usual_pace or 0.0)
-        return trend.has_converged(track, policy) and trend.pace is not None and trend.pace > half
+        enough = policy.resume_pace * (self._usual_pace or 0.0)
+        return trend.has_converged(track, policy) and trend.pace is not None and trend.pace > enough
 
     def _window(self, policy: StallPolicy) -> float:
         return max(policy.resume_window, 2 * self._interval)
 
     def _wanted_pace(self, policy: StallPolicy) -> float:
         usual = self._usual_pace or 0.0
-        half = policy.speed_drop_threshold * usual
+        enough = policy.resume_pace * usual
         if self.cause in _STANDSTILLS or self._pace_at_flag is None:
-            return half
-        return max(half, min(_NOISE_FACTOR * self._pace_at_flag, policy.slowdown_floor * usual))
+            return enough
+        return max(enough, min(_NOISE_FACTOR * self._pace_at_flag, policy.slowdown_floor * usual))
 
     def _pace(self, track: ProgressTrack, policy: StallPolicy) -> tuple[float | None, float]:
         """Pace over the last minutes since the flag, and the span it was taken over."""

@@ -13,7 +13,6 @@ from stationmaster.watch.stall import EtaReading, StallAnalysis, judge
 
 # Parts of `min_window`, so that a policy for short trainings is the same one on another scale.
 _SPACING = 1 / 30  # a stream looks far more often than a trend needs
-_MEASURED_AT_LEAST = 1 / 5
 _STANDING_AT_LEAST = 1 / 5
 _BRISK_SPAN = 1 / 10
 _USUAL_KEPT = 40
@@ -55,9 +54,7 @@ class Trend:
 
     def sample(self, track: ProgressTrack, policy: StallPolicy, *, learn: bool) -> None:
         """Sample the pace at this moment, unless there was no training since the last sample."""
-        if track.furthest is None or track.moves < policy.min_samples:
-            return
-        if track.measured() < _MEASURED_AT_LEAST * policy.min_window:
+        if track.furthest is None or not track.is_measured(policy):
             return
         if self._samples and track.active - self._samples[-1].at < _SPACING * policy.min_window:
             return
@@ -87,9 +84,7 @@ class Trend:
 
     def eta(self, track: ProgressTrack) -> float | None:
         """Remaining steps over the pace of the last minutes of training; None without a total or a pace."""
-        if track.total is None or track.furthest is None or not self.pace:
-            return None
-        return max(0.0, track.total - track.furthest) / self.pace
+        return track.seconds_left(self.pace)
 
     def keeps_failing(self, track: ProgressTrack, policy: StallPolicy) -> bool:
         """The ETA has failed to converge for longer than a single drop explains, and even the best minutes are slow.

@@ -99,6 +99,23 @@ class StallWatch:
         event = StallEvent(kind=kind, at=at, analysis=found) if kind else None
         return Look(analysis=found, event=event, again_in=self._again_in(at))
 
+    @property
+    def steps_per_second(self) -> float | None:
+        """Pace over the last window of training time, by when the steps were printed: pauses do not slow it down, and
+        a step that is overdue does. None while unknown, or where the log counts epochs only.
+        """
+        return self._pace() if self._track.counts_steps else None
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Training time left at that pace, with the steps that are being repeated; None without a total or a pace."""
+        return self._track.seconds_left(self._pace(), since=self._track.position)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether enough of the training was seen for conclusions from its pace and ETA."""
+        return self._track.is_measured(self.policy)
+
     def state(self) -> dict[str, Any]:
         """The whole state of the watch, as plain JSON values."""
         return to_json(self)
@@ -118,6 +135,9 @@ class StallWatch:
         self._idle += seen_elapsed
         self._book.spend(seen_elapsed)
         self._track.spend(elapsed, seen_seconds=seen_elapsed, is_training=not self._book.stops_clock)
+
+    def _pace(self) -> float | None:
+        return self._track.pace(self._track.window(self.policy))
 
     def _note_closing(self) -> None:
         if self._escalation.is_flagged or self._trend.is_failing or not self._track.has_started:

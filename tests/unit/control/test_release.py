@@ -166,7 +166,12 @@ def after(step: Step[Any]) -> Job:
 def test_a_job_ends_when_every_rental_is_gone_and_not_before() -> None:
     waiting = releasing.decide(seen(rental(absent_listings=1), reads={"m1": True}), POLICY)
     assert after(waiting).state is State.RELEASING
-    done = releasing.decide(seen(rental(absent_listings=1), reads={"m1": False}), POLICY)
+    gone = releasing.decide(seen(rental(absent_listings=1), reads={"m1": False}), POLICY)
+    assert after(gone).state is State.RELEASING, "that it is gone is written before the end, for everybody to see"
+    assert gone.write is not None
+    assert [each.state for each in gone.write.rentals] == [RentalState.GONE]
+    assert gone.write.due_in == 0.0
+    done = releasing.decide(seen(*gone.write.rentals, reads={"m1": False}), POLICY)
     assert after(done).state is State.ENDED
     assert done.write is not None
     assert done.write.due_in is None

@@ -99,6 +99,14 @@ def test_the_start_is_told_when_the_training_step_is_first_seen() -> None:
     assert starts(job(watching=Watching(steps={"train": "running.1"})), [step("done")]) == []
 
 
+def test_the_start_is_told_once_an_attempt_however_many_steps_train() -> None:
+    first, second = step("done"), replace(step("running"), index=1, name="refine")
+    assert starts(job(), [first, second]) == [{"attempt": 1, "step": "train"}]
+    trained = job(watching=Watching(steps={"train": "done.1"}, trained=True))
+    assert starts(trained, [first, second]) == []
+    assert starts(trained.next_attempt(), [step("running")]) == [{"attempt": 2, "step": "train"}]
+
+
 def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:
     files = {
         "output/a-50.safetensors": (1, 1.0),

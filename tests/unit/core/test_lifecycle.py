@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -18,15 +19,17 @@ from stationmaster.lifecycle import (
     TERMINAL,
     Move,
     Payer,
+    activity,
     advance,
     concluded,
     counted,
     may_try_again,
     moved,
+    progress_shown,
     shown,
     stage,
 )
-from stationmaster.model import Outcome, Reason, State
+from stationmaster.model import Outcome, Progress, Reason, RentedMachine, State, Watching
 from tests.support.jobs.spine_values import job
 
 reasons = st.sampled_from(sorted(Reason))
@@ -138,10 +141,51 @@ def test_every_state_has_its_place_among_the_ten_stages(state: State) -> None:
     assert stage(job(state=state)) in STAGES
 
 
-def test_stages_never_go_back_along_the_way() -> None:
-    way = list(State)  # declared in the order in which a job goes through them
-    places = [STAGES.index(stage(job(state=state))) for state in way]
-    assert places == sorted(places)
+@pytest.mark.parametrize("outcome", sorted(Outcome))
+def test_only_a_completed_job_ends_in_the_last_stage(outcome: Outcome) -> None:
+    logged_in = RentedMachine(label="sm-x-job-1")
+    ended = job(state=State.ENDED, outcome=outcome, attempt=1, machine=logged_in)
+    assert (stage(ended) == "completed") == (outcome is Outcome.COMPLETED)
+    if outcome is not Outcome.COMPLETED:
+        assert stage(ended) == "instance terminated"
+        assert stage(replace(ended, machine=RentedMachine())) == "claimed"
+        assert stage(replace(ended, attempt=0, machine=RentedMachine())) == "queued"
+
+
+def test_an_attempt_that_is_given_up_stays_where_it_came_to_until_its_machine_is_gone() -> None:
+    given_up = job(state=State.RELEASING, attempt=1)
+    assert stage(given_up) == "claimed"
+    assert stage(replace(given_up, machine=RentedMachine(label="sm-x-job-1"))) == "provisioned"
+    assert stage(replace(given_up, watching=Watching(trained=True))) == "training"
+    assert stage(given_up, is_released=True) == "instance terminated"
+
+
+RUNNING = Progress(
+    step=40, total_steps=100, loss=0.5, steps_per_second=2.0, eta_seconds=30.0, phase="sampling", phase_since=880.0,
+    active_step="train",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - {State.EXECUTING}))
+def test_only_a_running_training_has_a_speed_an_eta_and_a_phase(state: State) -> None:
+    assert progress_shown(job(state=State.EXECUTING, progress=RUNNING)) == RUNNING
+    over = progress_shown(job(state=state, progress=RUNNING))
+    assert over == Progress(step=40, total_steps=100, loss=0.5)
+
+
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        (RUNNING, "sampling for 2m"),
+        (replace(RUNNING, phase="training"), None),
+        (replace(RUNNING, phase="failed"), "failed"),
+        (replace(RUNNING, phase="saving", phase_since=None), "saving"),
+        (Progress(active_step="install"), "step install"),
+        (Progress(), None),
+    ],
+)
+def test_what_runs_instead_of_training_steps_is_said(progress: Progress, said: str | None) -> None:
+    assert activity(progress, now=1000.0) == said
 
 
 def test_a_state_written_by_newer_code_can_still_be_looked_at() -> None:

@@ -22,6 +22,7 @@ from stationmaster.model import (
     Ending,
     Fetching,
     Funding,
+    Heartbeat,
     Job,
     LastSave,
     LocalAccess,
@@ -89,7 +90,8 @@ STORED = """{
   "delivery": {"attempt": 2, "places": [{"kind": "hub", "address": "hf://anna/cats/m.safetensors",
     "link": "https://hub/anna/cats", "public": true}], "failed": {"bucket": "403"}, "tries": {"bucket": 3},
     "done": ["samples"], "register": true, "samples": [{"url": "a.png", "text": "a cat"}]},
-  "hold": 720000, "hard_limit_at": 14400.0, "failures": 4, "trips": 1
+  "hold": 720000, "hard_limit_at": 14400.0, "rate_per_hour": 360000, "paid_until": 7200.0,
+  "heartbeats": [{"at": 60.0, "step": "train", "percent": 12.5, "eta_seconds": 420.0}], "failures": 4, "trips": 1
 }"""
 
 FILE = OutputFile(path="output/m.safetensors", kind="checkpoint", size=3, mtime=2.0, sha256="dd")
@@ -147,6 +149,7 @@ KNOWN: dict[str, Any] = {
         health_ok=False,
         compared=25,
         milestone=50,
+        heartbeats=(Heartbeat(at=60.0, step="train", percent=12.5, eta_seconds=420.0),),
         epoch_event_step=100,
         steps={"train": "running.1"},
         outputs={"output/a-100.safetensors": (10, 900.5)},
@@ -186,7 +189,9 @@ KNOWN: dict[str, Any] = {
             samples=(ShownSample(url="a.png", text="a cat"),),
         ),
     ),
-    "funding": Funding(hold=MicroDollars(720_000), hard_limit_at=14_400.0),
+    "funding": Funding(
+        hold=MicroDollars(720_000), hard_limit_at=14_400.0, rate_per_hour=MicroDollars(360_000), paid_until=7200.0
+    ),
     "setbacks": Setbacks(failures=4, internal_errors=1),
 }
 

@@ -125,18 +125,21 @@ def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) ->
 
     Credits that are held for an attempt are another such limit, and each attempt has its own.
     """
-    started = rental.create_sent_at or now
-    deadline_at = started + _limit_seconds(job, machine) if job.deadline_at is None else job.deadline_at
-    held = job.funding.hold
-    if held is None or machine.price_per_hour <= 0:
-        return replace(job, deadline_at=deadline_at)
-    hard = deadline_at if job.funding.hard_limit_at is None else job.funding.hard_limit_at
-    credit_ends_at = started + held / machine.price_per_hour * 3600
-    return replace(job, funding=replace(job.funding, hard_limit_at=hard), deadline_at=min(hard, credit_ends_at))
+    started, rate = rental.create_sent_at or now, machine.price_per_hour
+    if rate <= 0:
+        return job if job.deadline_at is not None else replace(job, deadline_at=started + job.spec.max_seconds)
+    deadline_at, paid_until = job.deadline_at, job.funding.paid_until
+    if deadline_at is None:
+        paid_until = started + job.spec.max_spend / rate * 3600 if job.spec.max_spend > 0 else None
+        deadline_at = min(_known(started + job.spec.max_seconds, paid_until))
+    held, hard = job.funding.hold, job.funding.hard_limit_at
+    if held is not None:
+        hard = deadline_at if hard is None else hard
+        paid_until = min(_known(started + held / rate * 3600, paid_until))
+        deadline_at = min(hard, paid_until)
+    funding = replace(job.funding, hard_limit_at=hard, rate_per_hour=rate, paid_until=paid_until)
+    return replace(job, funding=funding, deadline_at=deadline_at)
 
 
-def _limit_seconds(job: Job, machine: Machine) -> float:
-    seconds = job.spec.max_seconds
-    if machine.price_per_hour > 0 and job.spec.max_spend > 0:
-        seconds = min(seconds, job.spec.max_spend / machine.price_per_hour * 3600)
-    return seconds
+def _known(*times: float | None) -> list[float]:
+    return [time for time in times if time is not None]

@@ -72,7 +72,7 @@ def _details(job: Job, reason: Reason, framework: str | None) -> dict[str, Any]:
         "steps": saved if saved is not None else progress.step,
         "target_steps": progress.total_steps or (wanted if isinstance(wanted, int) else None),
         "first_loss": progress.first_loss,
-        "last_loss": progress.loss,
+        "last_loss": progress.finite_loss,
         "reason": reason.value,
         "anomalies": list(job.watching.anomalies),
         "not_published": dict(notes.delivery_of(job).failed),

@@ -41,7 +41,8 @@ class HttpJobs:
             return None
 
     def view(self, job_id: str, *, watching: bool = False) -> JobView:
-        found = self._connection.get(path_of_job(job_id), JobDocument, exact=True, watch=watching, log=False)
+        # Who looks again within seconds does not need the log, which has the heartbeats, each time.
+        found = self._connection.get(path_of_job(job_id), JobDocument, exact=True, watch=watching, log=not watching)
         return found.value()
 
     def listed(

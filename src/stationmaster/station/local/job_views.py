@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from stationmaster.lifecycle import shown, stage
-from stationmaster.model import Access, Job, State
+from stationmaster.lifecycle import progress_shown, shown, stage
+from stationmaster.model import Access, Job, Rental, RentalState, State
 from stationmaster.money import MicroDollars
 from stationmaster.station.jobs import JobView
 from stationmaster.store.store import Store
@@ -35,10 +36,10 @@ def _views_of(store: Store, jobs: Sequence[Job]) -> list[JobView]:
         peak, size = job.watching.gpu_peak_gib or (None, None)
         found.append(
             JobView(
-                job=job,
+                job=replace(job, progress=progress_shown(job)),
                 now=now,
                 shown=shown(job, now=now),
-                stage=stage(job),
+                stage=stage(job, is_released=is_released(rentals[job.id])),
                 cost=MicroDollars(sum(line.so_far(now=now) for line in costs[job.id])),
                 rentals=tuple(rentals[job.id]),
                 costs=tuple(costs[job.id]),
@@ -49,9 +50,15 @@ def _views_of(store: Store, jobs: Sequence[Job]) -> list[JobView]:
                 trained=models.get(job.id),
                 peak_gpu_gib=peak,
                 gpu_gib=size,
+                last_steps_per_second=job.progress.steps_per_second,
             )
         )
     return found
+
+
+def is_released(rentals: Sequence[Rental]) -> bool:
+    """Whether there were machines, and all are confirmed gone."""
+    return bool(rentals) and all(rental.state is RentalState.GONE for rental in rentals)
 
 
 def _access(job: Job) -> Access | None:

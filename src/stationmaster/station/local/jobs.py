@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stationmaster.errors import IllegalMove, NotFound
-from stationmaster.lifecycle import TERMINAL, is_parked
+from stationmaster.lifecycle import TERMINAL, is_parked, progress_shown
 from stationmaster.model import Desired, Job, Request, State
 from stationmaster.model.catalogue import HOME
 from stationmaster.station.cursor import place_of
@@ -61,11 +61,8 @@ class LocalJobs:
         state: State | None = None,
         after: str | None = None,
     ) -> Sequence[Job]:
-        place = None
-        if after is not None:
-            at, (job_id,) = place_of(after, names=1)
-            place = (at, job_id)
-        return self._store.jobs.listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=place)
+        found = self._listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=after)
+        return [replace(job, progress=progress_shown(job)) for job in found]
 
     def views(
         self,
@@ -76,7 +73,7 @@ class LocalJobs:
         state: State | None = None,
         after: str | None = None,
     ) -> Sequence[JobView]:
-        found = self.listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=after)
+        found = self._listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=after)
         return views_of(self._store, found)
 
     def compare(self, references: Sequence[str]) -> Comparison:
@@ -139,6 +136,15 @@ class LocalJobs:
             self._store.models.put(replace(model, places=elsewhere, previews=()))
         else:
             self._store.models.remove(model.slug)
+
+    def _listed(
+        self, *, with_ended: bool, limit: int, owner: str | None, state: State | None, after: str | None
+    ) -> Sequence[Job]:
+        place = None
+        if after is not None:
+            at, (job_id,) = place_of(after, names=1)
+            place = (at, job_id)
+        return self._store.jobs.listed(with_ended=with_ended, limit=limit, owner=owner, state=state, after=place)
 
 
 _BEFORE_TRAINING = (State.QUEUED, State.PROVISIONING, State.TRANSFERRING_DATA)

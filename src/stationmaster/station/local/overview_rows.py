@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stationmaster.event_sentences import sentence
-from stationmaster.lifecycle import is_parked, shown, stage
+from stationmaster.lifecycle import is_parked, progress_shown, shown, stage
 from stationmaster.model import Alert, CostLine, Event, Job, Offer, Rental, RunHealth, State
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.series.mean import mean
+from stationmaster.station.local.job_views import is_released
 from stationmaster.station.overview import GpuUse, Needs, OverviewRow, Summary
 
 _MIB_PER_GIB = 1024
@@ -40,11 +41,11 @@ def overview_row(job: Job, its: Belongings, *, now: float) -> OverviewRow:
         recipe=job.spec.recipe,
         provider=job.spec.provider,
         shown=shown(job, now=now),
-        stage=stage(job),
+        stage=stage(job, is_released=is_released(its.rentals)),
         state_since=job.state_since,
         created_at=job.created_at,
         ended_at=job.ended_at,
-        progress=job.progress,
+        progress=progress_shown(job),
         loss_trend=its.trend,
         gpu=gpu,
         gpus=gpus,

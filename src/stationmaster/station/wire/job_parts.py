@@ -33,8 +33,13 @@ class ProgressDocument(Document):
     first_loss: Number | None = None
     learning_rate: Number | None = None
     steps_per_second: Number | None = None
+    """As the trainer prints it, else measured over the last minutes of training."""
     eta_seconds: Number | None = None
+    """As the trainer prints it, else the steps left at the measured speed."""
     phase: str | None = None
+    """What the training does: `loading`, `caching`, `training`, `sampling`, `evaluating`, `saving`, …; null once it is
+    over, like its speed and ETA."""
+    phase_since: Instant | None = None
     active_step: str | None = None
     """The step of the plan that runs."""
     at: float | None = None
@@ -43,16 +48,10 @@ class ProgressDocument(Document):
 
     @classmethod
     def of(cls, progress: Progress) -> Self:
-        return cls(**dataclasses.asdict(progress), percent=percent(progress))
+        return cls(**dataclasses.asdict(progress), percent=progress.percent)
 
     def value(self) -> Progress:
         return Progress(**{item.name: getattr(self, item.name) for item in dataclasses.fields(Progress)})
-
-
-def percent(progress: Progress) -> float | None:
-    if progress.step is None or not progress.total_steps:
-        return None
-    return round(100.0 * progress.step / progress.total_steps, 1)
 
 
 class DatasetDocument(Document):

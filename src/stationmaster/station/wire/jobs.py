@@ -22,11 +22,13 @@ from stationmaster.model import (
     SavedModel,
     SshAccess,
     State,
+    Watching,
 )
 from stationmaster.station.jobs import JobView, Wanted
 from stationmaster.station.wire.adopting import AdoptedDocument
 from stationmaster.station.wire.document import Document, Instant, RequestDocument, Usd
 from stationmaster.station.wire.events import EventDocument
+from stationmaster.station.wire.heartbeats import HeartbeatDocument, progress_log
 from stationmaster.station.wire.job_files import CatalogueDocument, CheckpointDocument
 from stationmaster.station.wire.job_parts import (
     AlertDocument,
@@ -72,7 +74,7 @@ class JobDocument(Document):
     shown: str
     """The outcome, `NEEDS_RECOVERY`, or the state."""
     stage: str
-    """The same in ten stages for people, from `queued` to `completed`."""
+    """The last of the ten stages that it reached, from `queued` to `completed`, which only a COMPLETED job reaches."""
     desired: Desired
     """What its owner asked for."""
     outcome: str | None
@@ -96,8 +98,8 @@ class JobDocument(Document):
     execution: ExecutionDocument
     providerState: ProviderStateDocument
     progress: ProgressDocument
-    progressLog: tuple[EventDocument, ...]
-    """What happened to it; empty in lists."""
+    progressLog: tuple[HeartbeatDocument | EventDocument, ...]
+    """What happened to it, and its last heartbeats, by time; empty in lists."""
     health: str | None
     """By the analysis of its training: `good`, `warning`, `critical` or `unknown`."""
     recommendation: str | None
@@ -175,7 +177,7 @@ class JobDocument(Document):
                 activeStep=job.progress.active_step,
             ),
             progress=ProgressDocument.of(job.progress),
-            progressLog=tuple(EventDocument.of(event) for event in events),
+            progressLog=progress_log(job, events),
             health=None if health is None else health.health,
             recommendation=None if health is None else health.headline,
             model=job.model.address,
@@ -262,6 +264,9 @@ class JobDocument(Document):
             machine=RentedMachine(gpus=self.gpus, transfer=None if self.transfer is None else self.transfer.value()),
             ending=Ending(parked=None if parked is None else Parked(at=parked.at, why=parked.why, seq=0)),
             model=SavedModel(address=self.model, step=self.model_step),
+            watching=Watching(
+                heartbeats=tuple(one.value() for one in self.progressLog if isinstance(one, HeartbeatDocument))
+            ),
         )
 
     def _spec(self) -> JobSpec:

@@ -9,7 +9,6 @@ from pydantic import Field
 from stationmaster.model import Progress
 from stationmaster.station.overview import GpuUse, Needs, Overview, OverviewRow, Summary
 from stationmaster.station.wire.document import Document, Instant, Number, Usd
-from stationmaster.station.wire.job_parts import percent
 
 
 class NeedsDocument(Document):
@@ -51,6 +50,9 @@ class OverviewRowDocument(Document):
     """Of the current attempt, at most 60 values: the lowest and highest loss of each part, so no spike is lost."""
     steps_per_second: Number | None
     eta_seconds: Number | None
+    phase: str | None = None
+    """What the training does, such as `sampling`."""
+    phase_since: Instant | None = None
     gpu: str | None
     """Of its machine, or that its price was quoted for."""
     gpus: int
@@ -88,11 +90,13 @@ class OverviewRowDocument(Document):
             ended_at=row.ended_at,
             step=progress.step,
             total_steps=progress.total_steps,
-            percent=percent(progress),
+            percent=progress.percent,
             loss=progress.loss,
             loss_trend=row.loss_trend,
             steps_per_second=progress.steps_per_second,
             eta_seconds=progress.eta_seconds,
+            phase=progress.phase,
+            phase_since=progress.phase_since,
             gpu=row.gpu,
             gpus=row.gpus,
             gpu_percent=use.percent,
@@ -125,6 +129,8 @@ class OverviewRowDocument(Document):
                 loss=self.loss,
                 steps_per_second=self.steps_per_second,
                 eta_seconds=self.eta_seconds,
+                phase=self.phase,
+                phase_since=self.phase_since,
             ),
             loss_trend=self.loss_trend,
             gpu=self.gpu,

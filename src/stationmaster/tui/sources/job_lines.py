@@ -8,7 +8,7 @@ from datetime import datetime
 from stationmaster.analysis.report import Health, Recommendation, Severity
 from stationmaster.durations import format_duration
 from stationmaster.event_sentences import sentence
-from stationmaster.lifecycle import STAGES
+from stationmaster.lifecycle import STAGES, activity
 from stationmaster.model import Checkpoint, Event, SshAccess, State
 from stationmaster.money import format_dollars
 from stationmaster.station.analysis import Analysis
@@ -23,9 +23,10 @@ _SEVERITIES = {Severity.CRITICAL: "bad", Severity.WARNING: "warning"}
 
 def fact_lines(view: JobView, *, width: int) -> Iterator[Line]:
     """What a person wants to know first: how far, how fast, until when, for how much, and what is wrong."""
-    job, progress = view.job, view.job.progress
+    job = view.job
     state = f"{view.shown.replace('_', ' ').capitalize()}"
-    phase = f", {plain(progress.phase)}" if progress.phase not in (None, view.stage) and not job.outcome else ""
+    doing = activity(job.progress, now=view.now)
+    phase = "" if doing is None else f", {plain(doing)}"
     yield (
         (state, _tone(view)),
         (f"{phase}  stage {STAGES.index(view.stage) + 1} of {len(STAGES)}: {view.stage}", ""),
@@ -109,7 +110,7 @@ def _progress_lines(view: JobView, *, width: int) -> Iterator[Line]:
     total = progress.total_steps
     share = 100.0 * progress.step / total if total else None
     figures = [f"{progress.step}/{total or '?'}" + ("" if share is None else f" ({share:.0f}%)")]
-    figures += [] if view.job.outcome else [f"ETA {format_duration(progress.eta_seconds)}"]
+    figures += [] if view.shown != State.EXECUTING else [f"ETA {format_duration(progress.eta_seconds)}"]
     figures.append(f"loss {UNKNOWN if progress.loss is None else f'{progress.loss:.3f}'}")
     figures += [] if progress.epoch is None else [f"epoch {progress.epoch:g}"]
     figures += [] if not progress.steps_per_second else [f"{progress.steps_per_second:.2f} steps/s"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from stationmaster.model import State
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.station.overview import Overview, OverviewRow
 from stationmaster.tui.fleet import ALL, FleetRow, FleetSummary, Notice, Tone, trajectory
@@ -13,6 +14,7 @@ RUNNING, NEEDS_YOU, ENDED = "Running", "Needs you", "Ended"
 GROUPS = (ALL, RUNNING, NEEDS_YOU, ENDED)
 
 _STALL = "stall"
+_PAUSES = frozenset({"loading", "caching", "sampling", "evaluating", "saving"})  # the training itself waits
 _LOOKS: Mapping[str, tuple[str, str, Tone]] = {
     "QUEUED": ("⏳", "queued", Tone.NEUTRAL),
     "PROVISIONING": ("🔄", "renting", Tone.NEUTRAL),
@@ -34,6 +36,8 @@ def job_row(row: OverviewRow, *, now: float) -> FleetRow:
     icon, status, tone = _LOOKS.get(row.shown, ("🔄", row.shown.lower().replace("_", " "), Tone.NEUTRAL))
     is_over = row.ended_at is not None
     needs = row.needs
+    if row.shown == State.EXECUTING and row.progress.phase in _PAUSES:
+        status = row.progress.phase
     if needs is not None and not is_over:
         tone = Tone.BAD if needs.kind == "release" else Tone.WARNING
         if needs.kind == _STALL:

@@ -5,13 +5,14 @@ The state of the log reader and the stall watch is kept with the job between vis
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stationmaster.control.states.executing.machine_moments import gpu_count, machine_moments
 from stationmaster.model import Job, Progress, StepReading, Watching
-from stationmaster.parsers.base import Reading
+from stationmaster.parsers.base import ErrorKind, Reading, Summary
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.parsers.registry import names_beginning_epoch
@@ -38,6 +39,7 @@ class ReadLog:
     event: StallEvent | None = None
     again_in: float | None = None  # seconds until the stall watch wants to look again, if that is soon
     names_beginning_epoch: bool = False
+    is_measured: bool = False  # enough was seen for conclusions from the ETA
 
 
 def read_log(
@@ -58,11 +60,12 @@ def read_log(
     for piece in status.log:
         for at, part in _timed(piece, wall=written_at(piece, status), finely=job.progress.first_loss is None):
             found = reader.feed(part, at=now - (status.wall - at))
-            readings += found
             if any(reading.error for reading in found):
                 error_step = _step_index(piece)
             if piece.stream in training:
                 watch.observe(log_moment(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
+                found = [_with_speed(reading, watch.steps_per_second) for reading in found]
+            readings += found
     watch.gpus = gpu_count(status.series, known=watch.gpus)
     for moment in machine_moments(status.series, gpus=watch.gpus):
         watch.observe_machine(moment)
@@ -72,12 +75,13 @@ def read_log(
         watching=replace(
             job.watching, reader=reader.state(), watch=watch.state(), signs=signs.state(), error_step=error_step
         ),
-        progress=_progress(job.progress, reader, readings, status, now=now, offset=_offset(job)),
+        progress=_progress(job.progress, reader, watch, readings, status, now=now, offset=_offset(job)),
         log_readings=tuple(readings),
         readings=_step_readings(job, readings, now=now),
         event=look.event if look else None,
         again_in=look.again_in if look else None,
         names_beginning_epoch=names_beginning_epoch(reader.summary().framework),
+        is_measured=watch.is_measured,
     )
 
 
@@ -103,6 +107,13 @@ def _shifted(reading: Reading, offset: int) -> Reading:
         return reading
     total = None if reading.total_steps is None else reading.total_steps + offset
     return replace(reading, step=reading.step + offset, total_steps=total)
+
+
+def _with_speed(reading: Reading, measured: float | None) -> Reading:
+    """A step without a printed speed gets the measured one."""
+    if reading.step is None or reading.steps_per_second is not None:
+        return reading
+    return replace(reading, steps_per_second=measured)
 
 
 def _watch(job: Job, monitoring: MonitoringSettings) -> tuple[StallWatch, SignsOfLife]:
@@ -167,8 +178,16 @@ def _timed(piece: LogPiece, *, wall: float, finely: bool) -> Iterator[tuple[floa
 
 
 def _progress(
-    before: Progress, reader: LogReader, readings: Iterable[Reading], status: Status, *, now: float, offset: int
+    before: Progress,
+    reader: LogReader,
+    watch: StallWatch,
+    readings: Sequence[Reading],
+    status: Status,
+    *,
+    now: float,
+    offset: int,
 ) -> Progress:
+    """What the log shows so far. A speed and an ETA that it does not print are measured by the times of the steps."""
     read = reader.summary()
     step = None if read.step is None else read.step + offset
     losses = (reading.loss for reading in readings if reading.loss is not None)
@@ -178,15 +197,38 @@ def _progress(
         step=step,
         total_steps=None if read.total_steps is None else read.total_steps + offset,
         epoch=read.epoch,
-        loss=read.loss,
+        loss=_last_loss(before, read, readings),
         first_loss=before.first_loss if before.first_loss is not None else next(losses, read.loss),
         learning_rate=read.learning_rate,
-        steps_per_second=read.steps_per_second,
-        eta_seconds=read.eta_seconds,
+        steps_per_second=watch.steps_per_second if read.steps_per_second is None else read.steps_per_second,
+        eta_seconds=watch.eta_seconds if read.eta_seconds is None else read.eta_seconds,
         phase=read.phase,
+        phase_since=_phase_since(before, read.phase, readings, now=now),
         active_step=active,
         at=now if step != before.step else before.at,
     )
+
+
+def _last_loss(before: Progress, read: Summary, readings: Sequence[Reading]) -> float | None:
+    """The loss as last printed: nan where that was no number, which the reader reports as an error."""
+    for reading in reversed(readings):
+        if reading.loss is not None:
+            return reading.loss
+        if reading.error is not None and reading.error.kind is ErrorKind.NAN_LOSS:
+            return math.nan
+    was_nan = before.loss is not None and math.isnan(before.loss)
+    return before.loss if was_nan and read.loss is None and read.step is not None else read.loss
+
+
+def _phase_since(before: Progress, phase: str | None, readings: Iterable[Reading], *, now: float) -> float | None:
+    """When the phase began: it may have been left and entered again since the last look."""
+    known, since = before.phase, before.phase_since
+    for reading in readings:
+        if reading.phase is not None and reading.phase != known:
+            known, since = reading.phase, reading.at
+    if phase is None:
+        return None
+    return since if known == phase and since is not None else now
 
 
 def _step_readings(job: Job, readings: Iterable[Reading], *, now: float) -> tuple[StepReading, ...]:

@@ -9,6 +9,7 @@ from stationmaster.control.flow.world import Visit
 from stationmaster.control.machine.sight import ANSWERING, Sighting
 from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.comparison import Comparison
+from stationmaster.control.states.executing.heartbeats import with_heartbeat
 from stationmaster.control.states.executing.log_watch import ReadLog, read_log
 from stationmaster.control.states.executing.training_events import (
     all_news,
@@ -55,7 +56,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
     progress = log.progress
     checkpoints = _checkpoints(before, status.outputs, view.outputs)
     news = all_news(
-        replace(before, watching=_with_read(log.watching, status)),
+        replace(before, watching=_with_read(log, status, now=visit.now)),
         (
             lambda job: duration_news(job, now=visit.now),
             lambda job: step_news(job, status.steps, view.tries),
@@ -80,11 +81,13 @@ def status_write(view: ExecutingView, status: Status) -> Write:
     )
 
 
-def _with_read(watching: Watching, status: Status) -> Watching:
-    """With how far the log and the series were read, and the checkpoints that exist."""
+def _with_read(log: ReadLog, status: Status, *, now: float) -> Watching:
+    """With how far the log and the series were read, the checkpoints that exist, and a heartbeat."""
+    watching = log.watching
     since = Since.from_json(watching.since).after(status).to_json()
     outputs = {file.path: (file.size, file.mtime) for file in _models(status.outputs)}
-    return replace(watching, since=since, outputs=outputs)
+    heartbeats = with_heartbeat(watching.heartbeats, log.progress, now=now)
+    return replace(watching, since=since, outputs=outputs, heartbeats=heartbeats)
 
 
 def _next_look(view: ExecutingView, log: ReadLog, monitoring: MonitoringSettings) -> float:

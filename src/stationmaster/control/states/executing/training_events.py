@@ -81,18 +81,23 @@ def step_news(job: Job, steps: Sequence[StepStatus], tries: Mapping[str, int] | 
     known = job.watching.steps or {}
     begun = [step for step in steps if step.state != "pending"]
     changed = [step for step in begun if known.get(step.name) != _progress_of(step)]
-    fresh = [step for step in begun if step.training and step.name not in known]
+    training = next((step for step in begun if step.training), None)
+    has_trained = job.watching.trained or any(step.training and step.name in known for step in steps)
     allowed = tries or {}
     events = (
         *(NewEvent(kind="step", payload=_step_payload(step, allowed.get(step.name))) for step in changed),
-        *(NewEvent(kind="training_started", payload={"attempt": job.attempt, "step": step.name}) for step in fresh),
+        *(() if training is None or has_trained else _training_started(job, training)),
     )
     watching = replace(
         job.watching,
         steps={step.name: _progress_of(step) for step in begun},
-        trained=job.watching.trained or any(step.training for step in begun),
+        trained=job.watching.trained or training is not None,
     )
     return News(job=replace(job, watching=watching), events=events)
+
+
+def _training_started(job: Job, step: StepStatus) -> tuple[NewEvent, ...]:
+    return (NewEvent(kind="training_started", payload={"attempt": job.attempt, "step": step.name}),)
 
 
 def milestone_news(job: Job, progress: Progress) -> News:

@@ -13,6 +13,7 @@ from stationmaster.control.states.executing.log_watch import ReadLog
 from stationmaster.control.states.executing.memory_peaks import extended_peaks, memory_peaks
 from stationmaster.control.states.executing.training_events import News
 from stationmaster.model import Alert, Checkpoint, Job, Progress
+from stationmaster.money import MicroDollars, cost
 from stationmaster.parsers.base import ErrorKind, Reading
 from stationmaster.remote.status import Status
 from stationmaster.settings import MonitoringSettings
@@ -48,7 +49,8 @@ def vitals_news(
     """Add the status to the vital signs kept so far, and judge them; each kind of anomaly is news once."""
     kept = _extended(job.watching.vitals or {}, status, log.log_readings, checkpoints, now=now)
     known = list(job.watching.anomalies)
-    vitals = _vitals(job, kept, log.progress, monitoring, now=now)
+    progress = log.progress if log.is_measured else replace(log.progress, eta_seconds=None)  # the first ones are wild
+    vitals = _vitals(job, kept, progress, monitoring, now=now)
     reactions = read_reactions(monitoring.reactions)
     findings = find_anomalies(vitals, reactions, reported=known) if status.training_alive else []
     unusual = comparison.outliers if comparison else ()
@@ -169,8 +171,24 @@ def _vitals(
         checkpoints=[SavedCheckpoint(at=at, step=int(step), size_bytes=size) for at, step, size in kept["checkpoints"]],
         checkpoint_every_steps=_save_every(job),
         clock=[SkewSample(at=at, ahead_seconds=ahead) for at, ahead in kept["clock"]],
-        max_seconds=None if job.deadline_at is None else max(0.0, job.deadline_at - job.state_since),
+        **_limits(job, now=now),
     )
+
+
+def _limits(job: Job, *, now: float) -> dict[str, Any]:
+    """What the job may take and cost. Where the money ends first it is the limit, and the hours are not."""
+    funding, ends_at = job.funding, job.deadline_at
+    hours = None if ends_at is None else max(0.0, ends_at - job.state_since)
+    if funding.rate_per_hour is None or funding.paid_until is None:
+        return {"max_seconds": hours}
+    credit = job.spec.max_spend if funding.hold is None else funding.hold
+    left = cost(funding.rate_per_hour, max(0.0, funding.paid_until - now))
+    return {
+        "max_seconds": None if ends_at is None or funding.paid_until <= ends_at else hours,
+        "price_per_hour": funding.rate_per_hour,
+        "spent": MicroDollars(credit - left),
+        "credit": credit,
+    }
 
 
 def _save_every(job: Job) -> int | None:

@@ -30,15 +30,11 @@ from stationmaster.errors import RemoteError
 from stationmaster.event_log import get_logger
 from stationmaster.files import write_atomically
 from stationmaster.lifecycle import Move, concluded
-from stationmaster.model import Checkpoint, Desired, Job, Reason, Registering
+from stationmaster.model import CATALOGUED, REGISTERED, Checkpoint, Desired, Job, Reason, Registering
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import NewEvent, Write
 
 log = get_logger("stationmaster.finalizing")
-
-
-_CATALOGUED = "catalogued"
-_REGISTERED = "registered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +92,9 @@ def _next(job: Job, policy: Policy, *, is_over: bool = False) -> Action:
     publishing = None if is_over else next_publishing(job, reason, policy)
     if publishing is not None:
         return publishing
-    if job.model.file is not None and not notes.is_done(job, _CATALOGUED):
+    if job.model.file is not None and not notes.is_done(job, CATALOGUED):
         return Catalogue(reason=reason)
-    if notes.delivery_of(job).register and not notes.is_done(job, _REGISTERED):
+    if notes.delivery_of(job).register and not notes.is_done(job, REGISTERED):
         return Register()
     return Conclude(reason=reason)
 
@@ -132,17 +128,17 @@ async def perform(action: Action, job: Job, view: FinalizingView, world: World) 
 async def _catalogue(reason: Reason, job: Job, visit: Visit, world: World) -> Write:
     model = await entry(job, reason, visit.recipe, world, now=visit.now)
     if model is None:
-        return wait(notes.with_done(job, _CATALOGUED), 0.0)
+        return wait(notes.with_done(job, CATALOGUED), 0.0)
     model = replace(model, registration=first_registration(model, world.policy, now=visit.now))
     due = model.registration.state is Registering.DUE
     event = NewEvent(kind="catalogued", payload={"model": model.slug, "note": model.registration.note})
-    done = notes.with_done(notes.with_delivery(job, replace(notes.delivery_of(job), register=due)), _CATALOGUED)
+    done = notes.with_done(notes.with_delivery(job, replace(notes.delivery_of(job), register=due)), CATALOGUED)
     return wait(done, 0.0, models=(model,), events=(event,))
 
 
 async def _register(job: Job, visit: Visit, world: World) -> Write:
     model = await world.ask_store(world.store.models.of_job, job.id)
-    done = notes.with_done(job, _REGISTERED)
+    done = notes.with_done(job, REGISTERED)
     if model is None or model.registration.state is not Registering.DUE:
         return wait(done, 0.0)  # removed, or registered meanwhile
     retry = world.policy.comfydeploy.retry
@@ -229,7 +225,7 @@ def summary(job: Job) -> dict[str, Any]:
         "places": [place.address for place in notes.places(job)],
         "steps": progress.step,
         "first_loss": progress.first_loss,
-        "last_loss": progress.loss,
+        "last_loss": progress.finite_loss,
     }
 
 

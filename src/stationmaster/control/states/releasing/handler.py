@@ -123,6 +123,8 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
     )
     if len(gone) == len(rentals) and analysis_is_due(job, view.visit):
         return Step(write=write, then=Analyse())
+    if gone and len(gone) == len(rentals) and job.outcome is not None:
+        return Step(write=replace(write, due_in=0.0))  # a stage of its own: everybody sees that the machine is gone
     if len(gone) == len(rentals):
         over = _all_gone(write, job, now=now, policy=policy)
         lines = {(line.rental_label, line.kind): line for line in (*view.costs, *write.costs)}.values()

@@ -33,7 +33,7 @@ export interface Reached {
   readonly is: "going on" | "done" | "ended early";
 }
 
-/** An ended job is shown where it came to: the events say it, since its stage is the last one however it ended. */
+/** A job that ended early is shown where it came to: the events say it, since its stage is that its machine is gone. */
 export function reachedStage(job: Job, events: readonly JobEvent[]): Reached {
   if (job.state !== "ENDED" && job.outcome === null) return { at: going(job), is: "going on" };
   if (job.outcome === "COMPLETED" && job.state === "ENDED") return { at: LAST, is: "done" };

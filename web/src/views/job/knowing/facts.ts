@@ -61,7 +61,17 @@ function going(job: Job, events: readonly JobEvent[], readings: readonly Reading
   // What its last readings promised does not hold while it stands still; the banner says what does.
   const isStalled = job.alerts.some(({ kind }) => kind === "stall");
   if (isStalled) return [...learning(job), quoted(job)];
-  return [...training(job, readings), ...learning(job), ...forecast(job, now)];
+  return [...pause(job, now), ...training(job, readings), ...learning(job), ...forecast(job, now)];
+}
+
+const PAUSES = new Set(["loading", "caching", "sampling", "evaluating", "saving"]);
+
+/** Its figures stand still meanwhile: so it is said why. */
+function pause({ progress }: Job, now: number): Fact[] {
+  const { phase, phase_since: since } = progress;
+  if (!phase || !PAUSES.has(phase)) return [];
+  const lasts = since ? ` for ${duration((now - Date.parse(since)) / 1000)}` : "";
+  return [{ key: "phase", tone: "running", text: `${sentence(`${phase}${lasts}`)}` }];
 }
 
 function training(job: Job, readings: readonly Reading[]): Fact[] {
@@ -74,7 +84,7 @@ function before(job: Job): Fact[] {
     const { steps_per_second: now } = job.progress;
     return [{ key: "pace", tone: "running", text: `Training, ${speed(now)}. It is too early to judge its pace.` }];
   }
-  const doing = job.progress.phase ?? job.progress.active_step;
+  const { active_step: doing } = job.progress;
   return [{ key: "pace", tone: "running", text: `No step yet${doing ? `: ${doing}` : ""}.` }];
 }
 
