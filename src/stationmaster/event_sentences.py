@@ -389,6 +389,12 @@ def _checkpoint_safe(payload: _Payload) -> str:
     return _with_detail(what, ", ".join(fact for fact in facts if fact)) + broken
 
 
+def _samples_collected(payload: _Payload) -> str:
+    count, step = payload.number("count"), payload.number("step")
+    what = "Fetched samples" if count is None else f"Fetched {count:.0f} sample{'' if count == 1 else 's'}"
+    return _punctuated(what if step is None else f"{what}, up to step {step:.0f}")
+
+
 def _model_safe(payload: _Payload) -> str:
     where, size = payload.text("location"), _size(payload.number("size"))
     return f"Saved the model{f' to {where}' if where else ''}{f' ({size})' if size else ''}."
@@ -541,6 +547,7 @@ SENTENCES: Mapping[str, _Sentence] = {
     "save_ended": _request_ended("The training saved a checkpoint", "The training saved no checkpoint"),
     "sample_ended": _request_ended("The training made samples", "The training made no samples"),
     "checkpoint_safe": _checkpoint_safe,
+    "samples_collected": _samples_collected,
     "collect_failed": _problem("Could not fetch a checkpoint"),
     # fetching and publishing
     "files_refused": _files_refused,

@@ -174,7 +174,8 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  analysis  {health_text(view.health)}"
     for checkpoint in view.checkpoints:
         if checkpoint.kind == "checkpoint" and checkpoint.verified_at:
-            yield f"  model     {checkpoint.location}"
+            is_model = job.model.file is None or job.model.file.path == checkpoint.path
+            yield f"  {'model     ' if is_model else 'checkpoint'} {checkpoint.location}"
     if view.trained is not None:
         note = view.trained.registration.note
         yield f"  catalogue {view.trained.slug}" + (f", {note}" if note else "")

@@ -129,7 +129,7 @@ def ensure_worker(context: typer.Context, station: LocalStation) -> HelpingWorke
 
 
 def _ensure_worker_note(context: typer.Context, station: LocalStation | None, *, is_new: bool) -> str | None:
-    if station is None:
+    if station is None or (not is_new and station.processes.is_served_elsewhere()):
         return None
     worker = ensure_worker(context, station)
     if not is_new and not worker.is_new:

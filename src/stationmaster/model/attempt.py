@@ -185,6 +185,9 @@ class Collection:
     newest_until: float | None = field(
         default=None, metadata={"key": "collect_newest_until"}
     )  # a user requested the newest one
+    samples_at: float | None = None  # when samples were last downloaded
+    newest_sample: tuple[float, str] | None = None  # time and path, on the machine, of the newest that was tried
+    sample_bytes: int = 0  # downloaded while the training ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +216,7 @@ class Fetching:
 
     wanted: tuple[OutputFile, ...] | None = None  # None: not listed yet
     spare_models: tuple[OutputFile, ...] = ()  # tried in this order if the best one is broken
+    further_checkpoints: tuple[OutputFile, ...] = ()  # beside the model, downloaded last
     furthest: int | None = None  # the training step that the trainer's state belongs to
 
 

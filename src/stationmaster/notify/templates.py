@@ -123,6 +123,7 @@ _ALERT_TITLES = {
     "provisioning": "Machine is not ready",
     "release": "Could not release a machine",
     "low_credit": "Low credit at a provider",
+    "not_served": "No worker serves the provider",
     "daily_cap": "Job waits: daily limit reached",
     "spending": "Machines cost more per hour than the limit",
     "settings": "Changed settings are invalid",
@@ -133,6 +134,7 @@ _NEXT_AFTER_ALERT = {
     "machine": "stationmaster instances",
     "spending": "stationmaster instances",
     "low_credit": "add credit at the provider",
+    "not_served": "start a worker that has the provider's settings, or cancel the job",
 }
 
 _Draft = tuple[str, list[str]] | None

@@ -32,8 +32,11 @@ class TransferSettings(Section):
 class ArtifactSettings(Section):
     every: Duration = 600.0
     """Interval between downloads of checkpoints while a training runs; 0 downloads models only at the end."""
+    samples_every: Duration = 60.0
+    """Interval between downloads of samples and metrics files while a training runs; 0 downloads them at the end."""
     keep: int = Field(default=2, ge=1)
-    """Number of downloaded checkpoints to keep locally: the best, the latest, then newer before older."""
+    """Number of downloaded checkpoints to keep locally: the best, the latest, then newer before older. After the
+    training, as many are downloaded beside the model, unless `every` is 0."""
     keep_local: bool = True
     """Whether to keep results locally even if they are stored elsewhere."""
     mirror: bool = False

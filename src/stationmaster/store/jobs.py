@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
 from stationmaster.model import (
+    ADOPTED_PREFIX,
     REMOVED_MARK,
     SINGLE_USER,
     Desired,
@@ -53,6 +54,7 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._until_due = _until_due_statement(database)  # runs all the time: built once
+        self._until_served_due = _until_due_statement(database, is_served())
 
     def submit(self, spec: JobSpec) -> Submitted:
         """Queue a job. If the id exists already, return that job and change nothing."""
@@ -241,13 +243,26 @@ class Jobs:
             return [(row.id, row.state) for row in connection.execute(query)]
 
     def seconds_until_due(
-        self, *, states: Sequence[State] = tuple(State), excluded_providers: Collection[str] = ()
+        self,
+        *,
+        states: Sequence[State] = tuple(State),
+        providers: Collection[str] | None = None,
+        excluded_providers: Collection[str] = (),
     ) -> float | None:
         """Seconds until the next claimable job is due; None if none will become due without a change."""
         values = {"b_states": [str(state) for state in states], "b_excluded": list(excluded_providers)}
+        if providers is not None:
+            values["b_served"] = list(providers)
         with self._database.read() as connection:
-            value = connection.execute(self._until_due, values).scalar()
+            query = self._until_due if providers is None else self._until_served_due
+            value = connection.execute(query, values).scalar()
         return None if value is None else max(0.0, float(value))
+
+    def of_other_providers(self, providers: Collection[str]) -> list[tuple[str, str]]:
+        """(job, provider) of every job that has not ended and whose provider is not one of these."""
+        with self._database.read() as connection:
+            rows = connection.execute(_OF_OTHER_PROVIDERS, {"b_served": list(providers)})
+            return [(row.id, row.provider) for row in rows]
 
 
 def enqueue(connection: Connection, spec: JobSpec, *, now: float) -> Submitted:
@@ -266,13 +281,25 @@ def enqueue(connection: Connection, spec: JobSpec, *, now: float) -> Submitted:
     return Submitted(job=job, created=created)
 
 
-def _until_due_statement(database: Database) -> sa.Select[Any]:
+def is_served() -> sa.ColumnElement[bool]:
+    """Whether the job's provider is one of `b_served`; a training that was adopted runs on any host."""
+    served = jobs.c.provider.in_(sa.bindparam("b_served", expanding=True))
+    return sa.or_(served, jobs.c.provider.startswith(ADOPTED_PREFIX))
+
+
+_OF_OTHER_PROVIDERS = sa.select(jobs.c.id, jobs.c.provider).where(
+    jobs.c.due_at.is_not(None), jobs.c.state != State.ENDED.value, sa.not_(is_served())
+)
+
+
+def _until_due_statement(database: Database, *further: sa.ColumnElement[bool]) -> sa.Select[Any]:
     free_at = sa.func.coalesce(jobs.c.lease_until, jobs.c.due_at)
     later = sa.case((free_at > jobs.c.due_at, free_at), else_=jobs.c.due_at)
     return sa.select(sa.func.min(later) - database.now).where(
         jobs.c.due_at.is_not(None),
         jobs.c.state.in_(sa.bindparam("b_states", expanding=True)),
         jobs.c.provider.not_in(sa.bindparam("b_excluded", expanding=True)),
+        *further,
     )
 
 

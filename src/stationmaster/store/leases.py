@@ -15,6 +15,7 @@ from stationmaster.model import State
 from stationmaster.store.codec import job_from_row
 from stationmaster.store.engine import Database
 from stationmaster.store.job_texts import texts_as_read
+from stationmaster.store.jobs import is_served
 from stationmaster.store.leased_writes import Lease, LeasedWrite, LeasedWriter
 from stationmaster.store.tables import jobs
 from stationmaster.store.wake import announce
@@ -41,6 +42,11 @@ class Leases:
         """Built once: SQLAlchemy takes longer to build it than SQLite takes to execute it."""
         return _claim_statement(self._database)
 
+    @cached_property
+    def _claim_served(self) -> ReturningUpdate[Any]:
+        # A job that no worker serves can be cancelled all the same.
+        return _claim_statement(self._database, sa.or_(is_served(), jobs.c.desired_seq != jobs.c.seen_seq))
+
     def claim(
         self,
         owner: str,
@@ -48,9 +54,13 @@ class Leases:
         limit: int,
         seconds: float,
         states: Sequence[State] = tuple(State),
+        providers: Collection[str] | None = None,
         excluded_providers: Collection[str] = (),
     ) -> list[Lease]:
-        """Take up to `limit` due jobs whose lease is free or expired; each gets a new token."""
+        """Take up to `limit` due jobs whose lease is free or expired; each gets a new token.
+
+        Only jobs of `providers`, adopted trainings, and jobs of which a user wants something new; None: all.
+        """
         values = {
             "b_owner": owner,
             "b_limit": limit,
@@ -58,8 +68,11 @@ class Leases:
             "b_states": [str(state) for state in states],
             "b_excluded": list(excluded_providers),
         }
+        if providers is not None:
+            values["b_served"] = list(providers)
         with self._database.write() as connection:
-            rows = connection.execute(self._claim, values).mappings().all()
+            claim = self._claim if providers is None else self._claim_served
+            rows = connection.execute(claim, values).mappings().all()
         return [_lease(row) for row in rows]
 
     def renew(self, owner: str, job_ids: Collection[str], *, seconds: float) -> dict[str, Renewal]:
@@ -159,7 +172,7 @@ def _lease(row: sa.RowMapping) -> Lease:
     )
 
 
-def _claim_statement(database: Database) -> ReturningUpdate[Any]:
+def _claim_statement(database: Database, *further: sa.ColumnElement[bool]) -> ReturningUpdate[Any]:
     now = database.now
     due = (
         sa.select(jobs.c.id)
@@ -168,6 +181,7 @@ def _claim_statement(database: Database) -> ReturningUpdate[Any]:
             sa.or_(jobs.c.lease_until.is_(None), jobs.c.lease_until < now),
             jobs.c.state.in_(sa.bindparam("b_states", expanding=True)),
             jobs.c.provider.not_in(sa.bindparam("b_excluded", expanding=True)),
+            *further,
         )
         .order_by(jobs.c.due_at)
         .limit(sa.bindparam("b_limit", type_=sa.Integer))

@@ -12,7 +12,7 @@ from stationmaster.errors import StoreNewer
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import installation, ledger_entries, metadata, rentals, tickets
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration; a test compares it with the migrations folder."""
 
 #: The table in which Alembic keeps the version, exactly as Alembic creates it.

@@ -27,6 +27,7 @@ from stationmaster.store.tickets import Tickets
 from stationmaster.store.users import Users
 from stationmaster.store.wake import Waker
 from stationmaster.store.watchers import Watchers
+from stationmaster.store.workers import Workers
 
 if TYPE_CHECKING:
     from stationmaster.store.access import AccessRows
@@ -68,6 +69,7 @@ class Store:
         self.alerts = Alerts(database)
         self.bad_machines = BadMachines(database)
         self.watchers = Watchers(database)
+        self.workers = Workers(database)
         self.periodic = Periodic(database)
         self.users = Users(database)
         self.outbox = Outbox(database)

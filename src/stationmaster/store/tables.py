@@ -508,3 +508,13 @@ dataset_uploads = sa.Table(
     Column("size", BigInteger),
     Index("uploads_of_user", "owner", "created_at"),
 )
+
+# One row per worker: which providers it serves, and until when it counts as alive.
+workers = sa.Table(
+    "workers",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("version", Text, nullable=False),
+    Column("providers", Text, nullable=False),
+    Column("until", Double, nullable=False),
+)

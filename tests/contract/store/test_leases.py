@@ -140,6 +140,23 @@ def test_only_states_and_providers_that_are_asked_for_are_claimed(store: Store) 
     assert claim(store, states=(State.QUEUED,)) == ["a"]
 
 
+def test_a_job_of_a_provider_that_a_worker_does_not_have_is_left_for_another_one(store: Store) -> None:
+    for name, provider in (("a", "vastai"), ("b", "loopback"), ("c", "adopted:box")):
+        store.jobs.submit(spec(name, provider=provider))
+    assert store.jobs.of_other_providers(("loopback",)) == [("a", "vastai")]
+    assert claim(store, providers=("loopback",)) == ["b", "c"], "an adopted training runs on any host"
+    assert claim(store, providers=("loopback",)) == []
+    assert store.jobs.seconds_until_due(providers=("mars",)) != 0.0, "a worker does not spin on the others"
+    assert claim(store, "other", providers=("vastai", "loopback")) == ["a"]
+
+
+def test_a_job_that_no_worker_serves_can_be_cancelled(store: Store) -> None:
+    store.jobs.submit(spec("a", provider="vastai"))
+    assert claim(store, providers=()) == []
+    store.jobs.desire("a", Desired.CANCEL)
+    assert claim(store, providers=()) == ["a"]
+
+
 def test_a_job_is_left_alone_until_it_is_due(store: Store, open_store: Callable[..., Store]) -> None:
     store.jobs.submit(spec("a"))
     lease = claim_one(store)

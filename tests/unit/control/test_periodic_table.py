@@ -79,7 +79,7 @@ def names(*, low_credit: float = 0.0, registers: bool = False) -> set[str]:
 
 
 def test_rows_that_the_settings_turn_off_are_not_in_the_table() -> None:
-    always = {"sweep", "unknown_states", "provider_bills", "spending", "series_upkeep"} | CLEANUPS
+    always = {"sweep", "unknown_states", "not_served", "provider_bills", "spending", "series_upkeep"} | CLEANUPS
     assert names() == always
     assert names(low_credit=5.0) == always | {"credit"}
     assert names(registers=True) == always | {"register"}

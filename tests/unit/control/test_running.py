@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -241,6 +242,20 @@ def test_a_model_that_is_being_written_is_left_for_one_that_is_not_or_waited_for
     assert wanted_files.steady_files([]) == []
     with pytest.raises(TransferFailed, match=r"m_2.safetensors was still being written"):
         wanted_files.steady_files([moving, output("a.png", kind="sample")])
+
+
+def test_as_many_checkpoints_as_are_kept_come_after_the_model_without_those_at_home() -> None:
+    files = [output(f"output/m_{step}.safetensors") for step in (40, 30, 20, 10)]
+    rows = [
+        Checkpoint(attempt=1, path=file.path, kind=file.kind, size=1, step=40 - 10 * at)
+        for at, file in enumerate(files)
+    ]
+    ended = at(State.FETCHING_RESULTS)
+    further = partial(wanted_files.further_checkpoints, files, keep=2)
+    assert further(ended, rows) == files[1:3]
+    assert further(ended, [rows[0], replace(rows[1], location="/here"), *rows[2:]]) == [files[2]]
+    spoilt = replace(ended, watching=replace(ended.watching, spoilt_at=30))
+    assert further(spoilt, rows) == files[2:], "none that was saved after the loss became NaN"
 
 
 def test_the_model_is_brought_home_before_samples_and_logs() -> None:

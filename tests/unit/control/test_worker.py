@@ -14,6 +14,7 @@ import pytest
 from stationmaster.control.flow.clock import boottime
 from stationmaster.control.flow.lease_writer import LeaseWriter
 from stationmaster.control.flow.world import World
+from stationmaster.control.internal_errors import after_internal_error
 from stationmaster.control.worker.held_job import HeldJob
 from stationmaster.control.worker.worker import Worker
 from stationmaster.errors import LeaseLost, NotFound
@@ -65,13 +66,13 @@ async def worker_of(store: Store, tmp_path: Path, *providers: FakeProvider, retr
 
 @asynchronous
 async def test_a_job_that_trips_is_told_alerted_and_tried_again_later(store: Store, tmp_path: Path) -> None:
-    store.jobs.submit(spec("a", provider="nowhere"))
-    async with worker_of(store, tmp_path) as worker:
+    store.jobs.submit(spec("a"))
+    async with worker_of(store, tmp_path, FakeProvider()) as worker:
         await worker.work_until_idle()
     job = store.jobs.get("a")
     assert (job.state, job.outcome, job.setbacks.internal_errors) == (State.PROVISIONING, None, 1)
     assert [event.kind for event in store.events.of_job("a")].count("tripped") == 1
-    assert "no provider nowhere" in store.alerts.open("a")[0].message
+    assert "there is no recipe" in store.alerts.open("a")[0].message
     assert store.jobs.seconds_until_due() == pytest.approx(60.0, abs=10.0)
 
 
@@ -95,21 +96,43 @@ async def test_a_job_without_a_provider_can_be_cancelled(store: Store, tmp_path:
     store.jobs.submit(spec("a", provider="nowhere"))
     async with worker_of(store, tmp_path, retry_seconds=0.0) as worker:
         running = asyncio.create_task(worker.run())
-        await until(lambda: store.jobs.get("a").setbacks.internal_errors >= 1, what="a trip")
+        await until(lambda: bool(store.alerts.open("a")), what="the alert")
         store.jobs.desire("a", Desired.CANCEL)
         await until(lambda: store.jobs.get("a").state is State.ENDED, what="the end")
+        await until(lambda: not store.alerts.open("a"), what="no alert")
         worker.leave()
         await running
-    job = store.jobs.get("a")
-    assert (job.reason, "no provider nowhere" in str(job.explanation)) == (Reason.CANCELLED_BY_USER, True)
-    assert store.alerts.open("a") == []
+    assert store.jobs.get("a").reason is Reason.CANCELLED_BY_USER
+
+
+@asynchronous
+async def test_a_job_waits_unharmed_for_a_worker_that_has_its_provider_and_says_so(
+    store: Store, tmp_path: Path
+) -> None:
+    store.jobs.submit(spec("a", provider="nowhere"))
+    appeared: dict[str, FakeProvider] = {}
+    async with worker_of(store, tmp_path, FakeProvider()) as worker:
+        worker.world.reload_providers = lambda: appeared
+        running = asyncio.create_task(worker.run())
+        await until(lambda: bool(store.alerts.open("a")), what="the alert")
+        waiting = store.jobs.get("a")
+        assert (waiting.state, waiting.setbacks.internal_errors) == (State.QUEUED, 0)
+        assert "no worker serves the provider nowhere" in store.alerts.open("a")[0].message
+        assert [one.providers for one in store.workers.alive()] == [{"fake"}]
+        appeared["nowhere"] = FakeProvider(name="nowhere")
+        await until(lambda: store.jobs.get("a").state is not State.QUEUED, what="a worker that takes it")
+        assert [one.providers for one in store.workers.alive()] == [{"fake", "nowhere"}]
+        await until(lambda: all(one.kind != "not_served" for one in store.alerts.open("a")), what="no alert")
+        worker.leave()
+        await running
+    assert store.workers.alive() == []
 
 
 @asynchronous
 async def test_a_job_that_is_well_again_is_no_longer_called_ill(store: Store, tmp_path: Path) -> None:
     store.jobs.submit(spec("a"))
-    async with worker_of(store, tmp_path) as worker:
-        await worker.work_until_idle()
+    (lease,) = store.leases.claim("before", limit=1, seconds=20)
+    store.leases.settle(lease, after_internal_error(lease.job, "odd", now=lease.now, policy=changed()))
     assert [alert.kind for alert in store.alerts.open("a")] == ["internal_error"]
     store.jobs.desire("a", Desired.CANCEL)
     async with worker_of(store, tmp_path, FakeProvider()) as worker:
@@ -144,7 +167,7 @@ class OddProvider(FakeProvider):
 
 @asynchronous
 async def test_a_sweep_that_trips_does_not_end_the_worker(store: Store, tmp_path: Path) -> None:
-    store.jobs.submit(spec("a", provider="nowhere"))
+    store.jobs.submit(spec("a"))
     async with worker_of(store, tmp_path, OddProvider()) as worker:
         running = asyncio.create_task(worker.run())
         await until(lambda: store.jobs.get("a").setbacks.internal_errors == 1, what="the job was handled")

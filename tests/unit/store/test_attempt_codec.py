@@ -80,10 +80,13 @@ STORED = """{
     {"attempt": 1, "path": "output/b.safetensors", "size": 11, "mtime": 901.0, "sha256": "cc",
     "location": "/h/b", "verified_at": 8.0, "step": null, "has_nan": true, "mirrored": false, "state": null}],
   "collected_at": 8.5, "collect_failed": true, "collect_newest_until": 38.5,
+  "samples_at": 8.7, "newest_sample": [8.6, "output/samples/a.png"], "sample_bytes": 12,
   "asking": {"request": "sample", "number": 2, "at": 9.0, "made_at_step": null, "attempt": 2, "looked_at": 9.5},
   "answered": {"save": 1},
   "wanted": [{"path": "output/m.safetensors", "kind": "checkpoint", "size": 3, "mtime": 2.0, "sha256": "dd"}],
   "spare_models": [{"path": "output/n.safetensors", "kind": "checkpoint", "size": 4, "mtime": 1.0, "sha256": "ee"}],
+  "further_checkpoints": [{"path": "output/o.safetensors", "kind": "checkpoint", "size": 4, "mtime": 1.0,
+    "sha256": "ee"}],
   "furthest": 400,
   "model": "hf://anna/cats/m.safetensors", "model_step": 400, "model_attempt": 2,
   "model_file": {"name": "m.safetensors", "sha256": "dd", "size": 3, "path": "output/m.safetensors"},
@@ -163,6 +166,9 @@ KNOWN: dict[str, Any] = {
         at=8.5,
         failed=True,
         newest_until=38.5,
+        samples_at=8.7,
+        newest_sample=(8.6, "output/samples/a.png"),
+        sample_bytes=12,
     ),
     "requests": Requests(
         pending=PendingRequest(request=Request.SAMPLE, number=2, at=9.0, attempt=2, looked_at=9.5), answered={"save": 1}
@@ -170,6 +176,7 @@ KNOWN: dict[str, Any] = {
     "fetching": Fetching(
         wanted=(FILE,),
         spare_models=(replace(FILE, path="output/n.safetensors", size=4, mtime=1.0, sha256="ee"),),
+        further_checkpoints=(replace(FILE, path="output/o.safetensors", size=4, mtime=1.0, sha256="ee"),),
         furthest=400,
     ),
     "model": SavedModel(

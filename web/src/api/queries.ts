@@ -24,9 +24,11 @@ export const jobsQuery = (query: { ended?: boolean; limit?: number } = {}) =>
     refetchInterval: 5_000,
   });
 
-export const artifactsQuery = (job: string) =>
+/** Files of a job; while it runs, new ones arrive. */
+export const artifactsQuery = (job: string, { isRunning = false } = {}) =>
   queryOptions({
     queryKey: ["job", job, "artifacts"],
+    refetchInterval: isRunning ? 5_000 : false,
     queryFn: () => answer(api.GET("/api/jobs/{job}/artifacts", { params: { path: { job }, query: { exact: true } } })),
     select: (page) => page.items,
   });

@@ -1,4 +1,4 @@
-"""Alerts that no single job raises: low credit at a provider, high total spending, jobs in an unknown state."""
+"""Alerts that no single job raises: low credit at a provider, high total spending, jobs that no worker takes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ log = get_logger("stationmaster.alerts")
 LOW_CREDIT = "low_credit"
 SPENDING = "spending"
 UNKNOWN_STATE = "unknown_state"
+NOT_SERVED = "not_served"
 
 
 async def alert_low_credit(world: World, floor: MicroDollars) -> None:
@@ -54,3 +55,18 @@ async def alert_unknown_states(world: World) -> None:
         message = f"job {job_id} is in state {state}, which this version does not know; it is left alone"
         alert = Alert(kind=UNKNOWN_STATE, job_id=job_id, message=message)
         await world.ask_store(world.store.alerts.raise_without_lease, alert)
+
+
+async def alert_not_served(world: World) -> None:
+    """Raise an alert for each job whose provider no live worker serves; clear it when one does. Safe to repeat."""
+    store = world.store
+    alive = await world.ask_store(store.workers.alive)
+    served = {name for worker in alive for name in worker.providers} | set(world.providers)
+    waiting = dict(await world.ask_store(store.jobs.of_other_providers, sorted(served)))
+    raised = [alert for alert in await world.ask_store(store.alerts.open) if alert.kind == NOT_SERVED]
+    if any(alert.job_id not in waiting for alert in raised):
+        await world.ask_store(store.alerts.clear_without_lease, NOT_SERVED)
+    for job_id, provider in waiting.items():
+        message = f"no worker serves the provider {provider}; the job waits until one does"
+        alert = Alert(kind=NOT_SERVED, job_id=job_id, message=message)
+        await world.ask_store(store.alerts.raise_without_lease, alert)

@@ -10,7 +10,12 @@ from typing import NoReturn
 
 from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.access_cleanup import clean_up_access
-from stationmaster.control.periodic.alerts import alert_low_credit, alert_spending, alert_unknown_states
+from stationmaster.control.periodic.alerts import (
+    alert_low_credit,
+    alert_not_served,
+    alert_spending,
+    alert_unknown_states,
+)
 from stationmaster.control.periodic.dataset_cleanup import clean_up_datasets
 from stationmaster.control.periodic.provider_bills import reconcile_charges
 from stationmaster.control.periodic.series_upkeep import keep_up_series
@@ -51,6 +56,9 @@ def periodic_table(settings: WorkerSettings, *, low_credit: MicroDollars, regist
     rows = [
         shared(name="sweep", run=lambda world: Sweeper(world).sweep()),
         shared(name="unknown_states", run=alert_unknown_states),
+        PeriodicWork(
+            name="not_served", run=alert_not_served, interval_seconds=settings.lease, lease_seconds=settings.lease
+        ),
         shared(name="provider_bills", run=reconcile_charges),
         shared(name="spending", run=alert_spending),
         PeriodicWork(

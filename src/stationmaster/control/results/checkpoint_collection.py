@@ -22,7 +22,7 @@ from stationmaster.control.results.transfer_progress import report_progress
 from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.files import sha256_of
-from stationmaster.model import Checkpoint, Collected, Collection, Job, OutputFile, TrainerState
+from stationmaster.model import Checkpoint, Collected, Job, OutputFile, TrainerState
 from stationmaster.recipes.outputs import is_safe_to_load, step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.status import Status
@@ -165,7 +165,8 @@ async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Out
     older = (replace(one, state=None) for one in job.collection.checkpoints if one.location != fresh.location)
     found = [*older, fresh]
     stay = checkpoints_to_keep(found, keep=world.policy.artifacts.keep)
-    after = replace(job, collection=Collection(checkpoints=tuple(stay), at=visit.now))
+    collection = replace(job.collection, checkpoints=tuple(stay), at=visit.now, failed=False, newest_until=None)
+    after = replace(job, collection=collection)
     gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
     state = _state_rows(action.state, fresh)
     event = NewEvent(kind="checkpoint_safe", payload=_payload(fresh, opened))

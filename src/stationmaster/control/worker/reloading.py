@@ -10,6 +10,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from stationmaster.control.messages.messaging import open_messaging
 from stationmaster.control.wiring.build import build_world
@@ -130,7 +131,13 @@ class ConfiguredWorker:
     def idle(self, lock: WorkerLock) -> Callable[[], Awaitable[bool]]:
         """Whether a background worker may exit."""
         registers = self.settings.comfydeploy.api_key is not None
-        return Idle(self.store, lock, linger_seconds=self.settings.worker.linger, registers=registers).is_over
+        return Idle(
+            self.store,
+            lock,
+            linger_seconds=self.settings.worker.linger,
+            registers=registers,
+            withdraw=partial(self.store.workers.withdraw, self.worker.owner),
+        ).is_over
 
     async def close(self) -> None:
         await self._messaging.close()
@@ -141,7 +148,16 @@ class ConfiguredWorker:
 class Idle:
     """A background worker stays while a job is open, a machine may bill or a message waits, plus a linger time."""
 
-    def __init__(self, store: Store, lock: WorkerLock, *, linger_seconds: float, registers: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        lock: WorkerLock,
+        *,
+        linger_seconds: float,
+        registers: bool = False,
+        withdraw: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._withdraw = withdraw  # from those that other hosts count on
         self._store = store
         self._registers = registers
         self._lock = lock
@@ -156,6 +172,7 @@ class Idle:
         if time.monotonic() - self._since < self._linger_seconds:
             return False
         self._lock.announce(is_leaving=True)
+        await asyncio.to_thread(self._withdraw)
         if not await self._is_needed():
             return True
         self._lock.announce(is_leaving=False)  # a job came at the last moment

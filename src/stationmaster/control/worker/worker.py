@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets
 import socket
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
+from stationmaster import __version__
 from stationmaster.control.flow.clock import boottime
 from stationmaster.control.flow.lease_writer import LeaseWriter
 from stationmaster.control.flow.world import World
@@ -58,6 +60,7 @@ class Worker:
         self._nudge = asyncio.Event()
         self._is_relieved = False
         self._settled = 0
+        self._providers_read_at = -math.inf
 
     def leave(self) -> None:
         """Stop claiming; `run` returns once every lease is handed back."""
@@ -80,6 +83,7 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as loops:
                 renewing = loops.create_task(self._renew_loop())
+                announcing = loops.create_task(self._announce_loop())
                 helpers = [
                     loops.create_task(self._wake_loop(loop)),
                     *(loops.create_task(repeat(work, self.world, owner=self.owner)) for work in self._periodic),
@@ -90,6 +94,7 @@ class Worker:
                     helper.cancel()
                 await self._finish_visits()
                 renewing.cancel()
+                announcing.cancel()
             if self._notifier and not self._leaving.is_set() and not self._is_relieved:
                 await self._send_last_notifications(self._notifier)
         finally:
@@ -147,6 +152,7 @@ class Worker:
             due = await self.world.ask_store(
                 self.world.store.jobs.seconds_until_due,
                 states=tuple(HANDLERS),
+                providers=tuple(self.world.providers),
                 excluded_providers=self._busy_providers(),
             )
         except StoreError:
@@ -158,6 +164,7 @@ class Worker:
         free = self._free_slots()
         if free <= 0:
             return 0
+        await self._look_for_other_providers()
         asked_at = boottime()
         leases = await self.world.ask_store(
             self.world.store.leases.claim,
@@ -165,11 +172,43 @@ class Worker:
             limit=min(free, _MOST_AT_ONCE),
             seconds=self._settings.lease,
             states=tuple(HANDLERS),
+            providers=tuple(self.world.providers),
             excluded_providers=self._busy_providers(),
         )
         for lease in leases:
             self._take(lease, asked_at)
         return len(leases)
+
+    async def _look_for_other_providers(self) -> None:
+        """If a job waits for a provider that this worker does not have: it may have appeared since, as a simulator."""
+        if boottime() - self._providers_read_at < self._settings.look:
+            return
+        self._providers_read_at = boottime()
+        if await self.world.ask_store(self.world.store.jobs.of_other_providers, tuple(self.world.providers)):
+            known = set(self.world.providers)
+            self.world.providers.update(self.world.reload_providers())
+            if known != set(self.world.providers):
+                await self._announce()
+
+    async def _announce_loop(self) -> None:
+        """Tell other processes that this worker lives. The only worker of a SQLite store is found by its lock."""
+        while True:
+            try:
+                await self._announce()
+            except StoreError as problem:
+                log.warning("worker.not_announced", problem=str(problem))
+            if self.world.store.database.is_sqlite:
+                return
+            await asyncio.sleep(self._settings.renew)
+
+    async def _announce(self) -> None:
+        await self.world.ask_store(
+            self.world.store.workers.announce,
+            self.owner,
+            version=__version__,
+            providers=tuple(self.world.providers),
+            seconds=self._settings.lease,
+        )
 
     def _free_slots(self) -> int:
         return self._settings.slots - sum(not held_job.is_streaming for held_job in self._held.values())
@@ -295,6 +334,7 @@ class Worker:
             await asyncio.wait(tasks, timeout=_margin_seconds(self._settings))
         try:
             await self.world.ask_store(self.world.store.leases.free_all_of, self.owner)
+            await self.world.ask_store(self.world.store.workers.withdraw, self.owner)
         except StoreError as problem:
             log.warning("leases.not_handed_back", problem=str(problem))
         log.info("worker.left", owner=self.owner, settled=self._settled)

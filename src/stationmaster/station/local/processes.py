@@ -73,10 +73,17 @@ class LocalProcesses:
         """Start a worker if work is waiting and none is alive. Raises StoreError if it does not start."""
         store = self._installation.store
         waiting = store.jobs.count_needing_a_worker() + store.outbox.count_pending()
-        if not waiting or running_worker(self.home) is not None:
+        if not waiting or running_worker(self.home) is not None or self.is_served_elsewhere():
             return None
         worker, _ = ensure_worker(self.home, command)
         return WokenWorker(pid=worker.pid, log=worker.log, waiting=waiting)
+
+    def is_served_elsewhere(self) -> bool:
+        """Whether live workers of a shared store, on any host, serve the providers of all jobs that have not ended."""
+        store = self._installation.store
+        if self._settings.uses_sqlite or not (alive := store.workers.alive()):
+            return False
+        return not store.jobs.of_other_providers({name for worker in alive for name in worker.providers})
 
     def prepare_worker(self, command: Sequence[str]) -> PreparedWorker:
         """Before a job is written: replace a live worker that has other settings than this command.

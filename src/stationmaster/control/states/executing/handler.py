@@ -28,6 +28,7 @@ from stationmaster.control.machine.sight import ANSWERING, Fate, missed, sight
 from stationmaster.control.machine.step_secrets import held_back, secrets_of
 from stationmaster.control.results.checkpoint_collection import Collect, collect, next_collection
 from stationmaster.control.results.declared_files import declared
+from stationmaster.control.results.sample_collection import CollectSamples, collect_samples, next_samples
 from stationmaster.control.states.executing.adopted_end import adopted_end, adopted_end_event
 from stationmaster.control.states.executing.comparison import compare, comparison_due
 from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_events, save_first
@@ -63,7 +64,7 @@ class Stop:
     grace_seconds: float
 
 
-Action = Start | Save | Stop | Revive | Follow | Collect | Ask
+Action = Start | Save | Stop | Revive | Follow | Collect | CollectSamples | Ask
 
 
 async def observe(visit: Visit, world: World) -> ExecutingView:
@@ -116,6 +117,8 @@ def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
         return Step(write=write, then=request)
     if collection := next_collection(job, status, before=view.visit.job, policy=policy, now=now):
         return Step(write=write, then=collection)
+    if samples := next_samples(job, status, policy=policy, now=now):
+        return Step(write=write, then=samples)
     if view.watched and status.training_alive:
         return Step(write=write, then=Follow())
     return Step(write=write)
@@ -248,6 +251,8 @@ async def perform(action: Action, job: Job, view: ExecutingView, world: World) -
             return await follow(job, view.visit, world, partial(_judged, view, world.policy))
         case Collect():
             return await collect(action, job, view.visit, view.outputs, world)
+        case CollectSamples():
+            return await collect_samples(action, job, view.visit, view.outputs, world)
     try:
         async with asyncio.timeout(stop_seconds_left(job, world.policy)):
             match action:

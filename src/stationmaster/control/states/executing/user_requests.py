@@ -15,21 +15,18 @@ from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import host_of
 from stationmaster.control.results.checkpoint_collection import with_newest_wanted
 from stationmaster.control.results.declared_files import has_safe_name
-from stationmaster.control.results.job_folder import arriving, fetched_path
+from stationmaster.control.results.sample_collection import MOST_FILES, download_samples
 from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
 from stationmaster.model import Checkpoint, Job, PendingRequest, Request, Requests
 from stationmaster.parsers.quotes import quoted
-from stationmaster.recipes.outputs import output_of, step_of
+from stationmaster.recipes.outputs import output_of
 from stationmaster.recipes.schema import Output, OutputKind, Recipe
 from stationmaster.remote.host import Host, RequestState
-from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 
 _LOOK_SECONDS = 2.0  # how long the first visit waits for the answer
 _AGAIN_SECONDS = 3.0  # between two looks
 _SPARE_SECONDS = 60.0  # beyond the recipe's timeout, for a machine that never reports it
-_MOST_FILES = 32
-_LARGEST_SAMPLE_BYTES = 64 * 2**20
 _IN_PROGRESS = ("saving", "sampling")
 
 
@@ -102,14 +99,15 @@ async def _finish_request(found: RequestState, action: Ask, job: Job, visit: Vis
     """Record the answer, and download the samples that the request made."""
     kind = f"{action.request.value}_ended"
     state = "timed_out" if found.state in _IN_PROGRESS else quoted(found.state)
-    files = [path for path in found.files if has_safe_name(path)][-_MOST_FILES:]  # the machine chooses these names
+    files = [path for path in found.files if has_safe_name(path)][-MOST_FILES:]  # the machine chooses these names
     payload: dict[str, Any] = {"state": state, "number": action.number, "files": files}
     if found.problem:
         payload["problem"] = quoted(found.problem)
-    rows: tuple[Checkpoint, ...] = ()
+    rows: list[Checkpoint] = []
     if action.request is Request.SAMPLE and files:
         try:
-            rows = await _download_samples(files, job, visit, visit.recipe.outputs, world)
+            samples = [path for path in files if _is_sample(path, visit.recipe.outputs)]
+            await download_samples(samples, job, visit, visit.recipe.outputs, world, rows)
         except (TransferFailed, DiskFull) as problem:
             payload["problem"] = str(problem)
         payload["places"] = [row.location for row in rows]
@@ -117,37 +115,7 @@ async def _finish_request(found: RequestState, action: Ask, job: Job, visit: Vis
     after = replace(job, requests=Requests(answered=answered))
     if action.request is Request.SAVE and files:
         after = with_newest_wanted(after, now=visit.now)
-    return wait(after, 0.0, checkpoints=rows, events=(NewEvent(kind=kind, payload=payload),))
-
-
-async def _download_samples(
-    files: Sequence[str], job: Job, visit: Visit, outputs: Sequence[Output], world: World
-) -> tuple[Checkpoint, ...]:
-    """Download and verify the samples among these files; one that is too large to be a sample is skipped."""
-    host, folder = host_of(job, world), world.artifacts(job.id)
-    samples = [path for path in files if _is_sample(path, outputs)]
-    hashes = await host.hash(samples)
-    rows = []
-    for path in samples:
-        there = hashes.get(path)
-        if there is None or there.size > _LARGEST_SAMPLE_BYTES:
-            continue
-        target = fetched_path(folder, attempt=job.attempt, path=path)
-        await pull_verified(host, path, target, there.sha256, parts=arriving(folder))
-        step = step_of(path, outputs, offset=job.watching.step_offset)
-        rows.append(
-            Checkpoint(
-                attempt=job.attempt,
-                path=path,
-                kind=OutputKind.SAMPLE.value,
-                size=there.size,
-                step=step,
-                sha256=there.sha256,
-                location=str(target),
-                verified_at=visit.now,
-            )
-        )
-    return tuple(rows)
+    return wait(after, 0.0, checkpoints=tuple(rows), events=(NewEvent(kind=kind, payload=payload),))
 
 
 def _is_sample(path: str, outputs: Sequence[Output]) -> bool:

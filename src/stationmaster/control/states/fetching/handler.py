@@ -58,7 +58,12 @@ from stationmaster.control.results.checkpoint_collection import keep_fetched, wi
 from stationmaster.control.results.declared_files import checkpoint_of, declared, refused_events
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.results.transfer_progress import report_progress
-from stationmaster.control.states.fetching.wanted_files import ranked_models, steady_files, wanted_files
+from stationmaster.control.states.fetching.wanted_files import (
+    further_checkpoints,
+    ranked_models,
+    steady_files,
+    wanted_files,
+)
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration
 from stationmaster.errors import (
@@ -67,10 +72,11 @@ from stationmaster.errors import (
     DeliveryRefused,
     DiskFull,
     RemoteError,
+    TransferFailed,
     Unreachable,
 )
 from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
-from stationmaster.model import CostLine, Desired, Fetching, Job, OutputFile, Reason, Rental
+from stationmaster.model import Checkpoint, CostLine, Desired, Fetching, Job, OutputFile, Reason, Rental
 from stationmaster.providers.base import CanStop
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind, Recipe
@@ -98,6 +104,7 @@ class Fetch:
     """Download one file, unless it is here already with the right hash."""
 
     file: OutputFile
+    is_further: bool = False  # a checkpoint beside the model
 
 
 Action = TakeInventory | Deliver | Fetch | Revive | Park
@@ -151,6 +158,8 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
         again = replace(job, fetching=replace(job.fetching, wanted=None))
         problem = f"no model was found below {_output_of(job)} although the training is over"
         return Step(write=parked(again, problem, policy, now=now))
+    if not wanted and job.fetching.further_checkpoints and not _is_kept_elsewhere(job, policy):
+        return Step(then=Fetch(file=job.fetching.further_checkpoints[0], is_further=True))
     if not wanted:
         return Step(write=_all_safe(job, now=now))
     file = wanted[0]
@@ -159,9 +168,14 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
         links = policy.links if job.spec.adopted is None else ()
         if (link := notes.next_link(job, links)) is not None:
             return Step(then=Deliver(link=link, file=file))
-        if notes.places(job) and not policy.artifacts.keep_local:
+        if _is_kept_elsewhere(job, policy):
             return Step(write=wait(_without_first(job), 0.0))
     return Step(then=Fetch(file=file))
+
+
+def _is_kept_elsewhere(job: Job, policy: Policy) -> bool:
+    """Whether the model was delivered and is not wanted here as well."""
+    return bool(notes.places(job)) and not policy.artifacts.keep_local
 
 
 def _found_no_model(job: Job) -> bool:
@@ -258,6 +272,8 @@ async def _perform(action: Action, job: Job, view: FetchingView, world: World) -
                 case Deliver():
                     checkpoint = checkpoint_of(job, action.file, view.visit.recipe.outputs)
                     return await deliver(action, job, checkpoint, view.visit, world)
+                case Fetch(is_further=True):
+                    return await _fetch_further(action.file, job, view, world)
                 case Fetch():
                     return await _fetch(action.file, job, view, world)
     except BrokenModel as problem:
@@ -281,11 +297,14 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
     listed = await host.inventory()
     files = steady_files(declared(listed, outputs))
     checkpoints = tuple(with_locations((checkpoint_of(job, file, outputs) for file in files), job))
-    spare = ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]
+    models = ranked_models(files, job, checkpoints)
+    artifacts = world.policy.artifacts
+    further = further_checkpoints(models, job, checkpoints, keep=artifacts.keep) if artifacts.every > 0 else ()
     steps = [one.step for one in checkpoints if one.kind == OutputKind.CHECKPOINT and one.step is not None]
     fetching = Fetching(
         wanted=tuple(wanted_files(files, job, checkpoints)),
-        spare_models=tuple(spare),
+        spare_models=tuple(models[1 : 1 + _SPARE_MODELS]),
+        further_checkpoints=tuple(further),
         furthest=max(steps, default=None),
     )
     after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
@@ -322,6 +341,36 @@ def _timed_out(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy
 
 
 async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -> Write:
+    safe = await _download(file, job, view, world)
+    if safe.kind == OutputKind.STATE:
+        safe = replace(safe, step=job.fetching.furthest)
+    after = _without_first(_progressed(job))
+    events: tuple[NewEvent, ...] = ()
+    if safe.kind == OutputKind.CHECKPOINT:
+        assert safe.location is not None, "it was downloaded"
+        after = notes.with_model(after, file, address=safe.location, step=safe.step)
+        if job.ending.reason is Reason.OUTBID:
+            after = await keep_fetched(after, safe, file, world)
+        payload = {"path": file.path, "location": safe.location, "sha256": file.sha256, "size": file.size}
+        events = (NewEvent(kind="model_safe", payload=payload),)
+    return wait(after, 0.0, checkpoints=(safe,), events=events)
+
+
+async def _fetch_further(file: OutputFile, job: Job, view: FetchingView, world: World) -> Write:
+    """Download a checkpoint beside the model. One that is not sound is left out: the model is safe without it."""
+    after = replace(
+        _progressed(job), fetching=replace(job.fetching, further_checkpoints=job.fetching.further_checkpoints[1:])
+    )
+    try:
+        safe = await _download(file, job, view, world)
+    except TransferFailed as problem:
+        return wait(after, 0.0, events=(NewEvent(kind="collect_failed", payload={"problem": str(problem)}),))
+    payload = {"path": file.path, "step": safe.step, "size": file.size, "sha256": file.sha256}
+    return wait(after, 0.0, checkpoints=(safe,), events=(NewEvent(kind="checkpoint_safe", payload=payload),))
+
+
+async def _download(file: OutputFile, job: Job, view: FetchingView, world: World) -> Checkpoint:
+    """Download and verify one file. Raises BrokenModel for a model that does not open, and RemoteError."""
     assert file.sha256 is not None
     folder = world.artifacts(job.id)
     target = fetched_path(folder, attempt=job.attempt, path=file.path)
@@ -331,19 +380,12 @@ async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -
         await pull_verified(host, file.path, target, file.sha256, parts=arriving(folder), progress=progress)
     if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
         await asyncio.to_thread(open_safetensors, target)
-    outputs = view.visit.recipe.outputs
-    safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=view.visit.now)
-    if safe.kind == OutputKind.STATE:
-        safe = replace(safe, step=job.fetching.furthest)
-    after = _without_first(replace(recovered(job), machine=replace(job.machine, transfer=None)))
-    events: tuple[NewEvent, ...] = ()
-    if safe.kind == OutputKind.CHECKPOINT:
-        after = notes.with_model(after, file, address=str(target), step=safe.step)
-        if job.ending.reason is Reason.OUTBID:
-            after = await keep_fetched(after, safe, file, world)
-        payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
-        events = (NewEvent(kind="model_safe", payload=payload),)
-    return wait(after, 0.0, checkpoints=(safe,), events=events)
+    checkpoint = checkpoint_of(job, file, view.visit.recipe.outputs)
+    return replace(checkpoint, location=str(target), verified_at=view.visit.now)
+
+
+def _progressed(job: Job) -> Job:
+    return replace(recovered(job), machine=replace(job.machine, transfer=None))
 
 
 def _take_collected(file: OutputFile, job: Job, target: Path) -> None:

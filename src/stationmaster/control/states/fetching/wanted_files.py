@@ -31,6 +31,18 @@ def wanted_files(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Ch
     return [*ranked_models(files, job, checkpoints)[:1], *chain.from_iterable(ordered)]
 
 
+def further_checkpoints(
+    models: Sequence[OutputFile], job: Job, checkpoints: Sequence[Checkpoint], *, keep: int
+) -> list[OutputFile]:
+    """As many checkpoints beside the model as are kept of a long run, the best first, without those that are here.
+
+    A run that ends before its first checkpoint was due has none here.
+    """
+    by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
+    sound = [file for file in models[1:] if not is_spoilt(by_path.get(file.path), job)]
+    return [file for file in sound[:keep] if by_path[file.path].location is None]
+
+
 def _has_finished(job: Job) -> bool:
     return job.ending.reason is Reason.FINISHED
 

@@ -15,7 +15,7 @@ import { nearestStep, type Prompt, type SampleSet, type Step, samplesOf, stepTex
 const HEIGHT = 240;
 
 export function Samples({ job }: { readonly job: Job }) {
-  const { data: artifacts, error, refetch } = useQuery(artifactsQuery(job.id));
+  const { data: artifacts, error, refetch } = useQuery(artifactsQuery(job.id, { isRunning: job.state !== "ENDED" }));
   return (
     <section aria-labelledby="samples-title" className={styles.samples}>
       {error && !artifacts ? (

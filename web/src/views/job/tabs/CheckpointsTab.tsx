@@ -15,7 +15,7 @@ import styles from "./Tab.module.css";
 const FORMATS = ["csv", "json", "parquet", "db"] as const;
 
 export function CheckpointsTab({ job }: { readonly job: Job }) {
-  const { data: artifacts, error, refetch } = useQuery(artifactsQuery(job.id));
+  const { data: artifacts, error, refetch } = useQuery(artifactsQuery(job.id, { isRunning: job.state !== "ENDED" }));
   if (error && !artifacts) return <ProblemNote problem={error} onRetry={() => void refetch()} />;
   if (!artifacts) return <Loading what="the checkpoints" height={320} />;
   const checkpoints = artifacts.filter((one) => one.kind === "checkpoint");

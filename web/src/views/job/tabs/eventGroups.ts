@@ -58,6 +58,7 @@ const KINDS: Readonly<Record<string, Group>> = {
   save_ended: "files",
   sample_ended: "files",
   checkpoint_safe: "files",
+  samples_collected: "files",
   collect_failed: "files",
   files_refused: "files",
   fetch_failed: "files",
