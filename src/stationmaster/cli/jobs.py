@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,13 +25,10 @@ from stationmaster.cli.context import (
 from stationmaster.cli.render import dated_lines, job_json, job_line, view_lines
 from stationmaster.errors import UserError
 from stationmaster.event_sentences import heartbeat_sentence, sentence
-from stationmaster.lifecycle import shown
-from stationmaster.model import Desired, Job
+from stationmaster.model import Desired
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; these commands need few
-
-_MOST_NOTES = 5
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
 
@@ -73,16 +69,11 @@ def jobs(
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         for row in rows:
             typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-        _print_not_served(station, [job for job in found if shown(job, now=now) in ("QUEUED", "NEEDS_RECOVERY")])
+        for view in found:
+            for alert in view.alerts:
+                if alert.kind == "not_served":
+                    typer.echo(f"note: {view.job.id}: {alert.message}", err=True)
     return None
-
-
-def _print_not_served(station: Station, waiting: Sequence[Job]) -> None:
-    """Say of the jobs that wait for a worker which of them none takes, and why."""
-    for job in waiting[:_MOST_NOTES]:
-        for alert in station.jobs.view(job.id).alerts:
-            if alert.kind == "not_served":
-                typer.echo(f"note: {job.id}: {alert.message}", err=True)
 
 
 @app.command("rm")
