@@ -253,11 +253,11 @@ def _rows(store: Store, job_id: str, table: str) -> list[dict[str, Any]]:
 
 
 def _change_recipe(folder: Path, *, has_gpu: bool) -> None:
-    """Copy the shipped recipe; this computer has no offer with a GPU, and the machine may have no network."""
+    """Copy the shipped recipe; the machine may have little disk and no network, and a trial needs no GPU."""
     copy = folder / "llm-lora"
     shutil.copytree(BUILTIN / "llm-lora", copy, ignore=shutil.ignore_patterns("__pycache__"))
     recipe = yaml.safe_load((copy / "recipe.yaml").read_text(encoding="utf-8"))
-    recipe["needs"] = {"gpus": 0, "disk_gib": 1}
+    recipe["needs"] = {"gpus": 1 if has_gpu else 0, "disk_gib": 1}
     del recipe["bootstrap"]
     if not has_gpu:
         recipe["health"]["argv"].remove("--cuda")

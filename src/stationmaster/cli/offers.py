@@ -65,13 +65,16 @@ def _show(ranking: Ranking, *, limit: int) -> None:
     if not ranking.chosen:
         _show_why_none(ranking)
         return
-    typer.echo(f"{'ID':<12} {'GPU':<22} {'$/H':>8} {'TIME':>7} {'JOB':>8}  REGION")
-    for ranked in ranking.chosen[:limit]:
+    shown = ranking.chosen[:limit]
+    wide = max(12, *(len(ranked.offer.id) for ranked in shown))
+    typer.echo(f"{'ID':<{wide}} {'GPU':<22} {'$/H':>8} {'TIME':>7} {'JOB':>8}  REGION")
+    for ranked in shown:
         offer = ranked.offer
         gpu = f"{offer.gpus}x {offer.gpu}" if offer.gpus > 1 else (offer.gpu or "none")
         hourly, total = format_dollars(offer.price_per_hour, 3), format_dollars(ranked.job_cost)
         takes = format_duration(ranked.hours * 3600)
-        typer.echo(f"{offer.id:<12} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {offer.region or ''}")
+        where = ", ".join(filter(None, (offer.region, offer.note)))
+        typer.echo(f"{offer.id:<{wide}} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {where}".rstrip())
     for group in ranking.groups():
         typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")
 

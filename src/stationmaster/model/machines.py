@@ -79,6 +79,7 @@ class Offer:
     region: str | None = None
     reliability: float | None = None
     bid_per_hour: MicroDollars | None = None  # set if the offer is interruptible
+    note: str | None = None  # what else a person should know about it now
 
     @property
     def gpus_text(self) -> str | None:

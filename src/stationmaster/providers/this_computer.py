@@ -166,7 +166,14 @@ def _offer(inventory: Inventory, gpus: tuple[Gpu, ...]) -> Offer:
         gpus=len(gpus),
         vram_gib=min((gpu.total_gib for gpu in gpus), default=0.0),
         machine_id=gpus[0].id if gpus else None,
+        note="; ".join(_now(inventory, gpu) for gpu in gpus) or None,
     )
+
+
+def _now(inventory: Inventory, gpu: Gpu) -> str:
+    holder = inventory.holders.get(gpu.id)
+    free = f"number {gpu.number}, {gpu.free_gib:.1f} of {gpu.total_gib:.1f} GiB free"
+    return free if holder is None else f"{free}, in use by {_job(holder)}"
 
 
 def _job(label: str) -> str:

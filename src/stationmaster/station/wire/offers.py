@@ -30,6 +30,8 @@ class OfferDocument(Document):
     """Memory of one GPU."""
     bid_per_hour_usd: Usd | None = None
     """The bid, if the machine is interruptible."""
+    note: str | None = Field(default=None, examples=["22.1 of 24.0 GiB free"])
+    """What else is to be known about it now."""
 
     def offer(self) -> Offer:
         return Offer(
@@ -43,6 +45,7 @@ class OfferDocument(Document):
             region=self.region,
             reliability=self.reliability,
             bid_per_hour=self.bid_per_hour_usd,
+            note=self.note,
         )
 
 
@@ -151,4 +154,5 @@ def _fields(offer: Offer) -> dict[str, Any]:
         "reliability": offer.reliability,
         "price_per_hour_usd": offer.price_per_hour,
         "bid_per_hour_usd": offer.bid_per_hour,
+        "note": offer.note,
     }

@@ -55,6 +55,7 @@ export function TrainingForm({ recipe, draft, change, forecast, steps, head, ret
       provider: retry ? retry.terms.provider : draft.provider.trim(),
       maxPrice: own.maxPrice ? "" : draft.maxPrice.trim(),
       diskGib: draft.diskGib,
+      gpus: own.gpus ? "" : draft.gpus,
     },
     forecast.data ?? null,
   );

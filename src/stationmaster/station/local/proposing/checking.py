@@ -238,7 +238,14 @@ def _check_can_run(
     _require_nodes(stored, provider)
     gates = check_gates(stored.recipe, parameters, settings)
     recipe = without_secrets(stored.recipe, gates.unneeded_secrets)
-    return replace(gates, notes=(*check_tokens(recipe, settings, provider=provider.name), *gates.notes))
+    tokens = check_tokens(recipe, settings, provider=provider.name)
+    return replace(gates, notes=(*tokens, *gates.notes, *_image_notes(recipe, provider)))
+
+
+def _image_notes(recipe: Recipe, provider: Provider) -> tuple[str, ...]:
+    if provider.name != "loopback" or recipe.image is None:
+        return ()
+    return (f"this computer does not use the image {recipe.image}: the recipe installs what is missing here",)
 
 
 def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:

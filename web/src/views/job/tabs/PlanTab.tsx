@@ -113,6 +113,7 @@ function About({ job, plan }: { readonly job: Job; readonly plan: JobPlan }) {
 
 function wishes(machine: Job["machine"]): string {
   const asked = [
+    machine.gpus ? counted(machine.gpus, "GPU") : null,
     machine.vram_gib ? `${machine.vram_gib} GB of GPU memory` : null,
     machine.disk_gib ? `${machine.disk_gib} GB of disk` : null,
     machine.memory_gib ? `${machine.memory_gib} GB of memory` : null,

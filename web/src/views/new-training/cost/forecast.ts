@@ -69,7 +69,13 @@ export function useRetryTerms(job: string, body: RetryBody | null) {
 }
 
 export function useOffers(
-  asked: { readonly recipe: string; readonly provider: string; readonly maxPrice: string; readonly diskGib: string },
+  asked: {
+    readonly recipe: string;
+    readonly provider: string;
+    readonly maxPrice: string;
+    readonly diskGib: string;
+    readonly gpus: string;
+  },
   forecast: Forecast | null,
 ) {
   const settled = useSettled(asked);
@@ -79,6 +85,7 @@ export function useOffers(
     ...(settled.provider ? { provider: settled.provider } : {}),
     ...(settled.maxPrice ? { max_price_usd: settled.maxPrice } : {}),
     ...(Number(settled.diskGib) > 0 ? { disk_gib: Number(settled.diskGib) } : {}),
+    ...(Number(settled.gpus) > 0 ? { gpus: Number(settled.gpus) } : {}),
     ...(forecast?.minVramGib ? { vram_gib: forecast.minVramGib } : {}),
     hours: Math.min(10_000, Math.max(0.01, hours)),
   };

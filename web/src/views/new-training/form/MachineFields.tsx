@@ -35,6 +35,13 @@ export function MachineFields({ draft, change, problems, mayChooseProvider, prov
           onChange={(maxPrice) => change({ maxPrice })}
         />
         <Amount
+          label="Number of GPUs"
+          problem={problems.gpus}
+          help="Empty: as many as the recipe needs. More only where it can train on several."
+          value={draft.gpus}
+          onChange={(gpus) => change({ gpus })}
+        />
+        <Amount
           label="GPU memory, in GB"
           problem={problems.vramGib}
           help={AT_LEAST}

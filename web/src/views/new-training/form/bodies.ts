@@ -89,9 +89,8 @@ function numberOf(text: string): number | null {
 }
 
 function machineOf(draft: Draft): JobFile["machine"] {
-  const vram = numberOf(draft.vramGib);
-  const disk = numberOf(draft.diskGib);
-  return vram === null && disk === null ? null : { vram_gib: vram, disk_gib: disk };
+  const asked = { gpus: numberOf(draft.gpus), vram_gib: numberOf(draft.vramGib), disk_gib: numberOf(draft.diskGib) };
+  return Object.values(asked).every((value) => value === null) ? null : asked;
 }
 
 function monitoringOf(draft: Draft): Record<string, unknown> {

@@ -34,6 +34,7 @@ const AMOUNTS = [
   ["maxPrice", "0.60"],
   ["maxHours", "4"],
   ["maxSpend", "5"],
+  ["gpus", "1"],
   ["vramGib", "24"],
   ["diskGib", "100"],
 ] as const;
@@ -42,6 +43,7 @@ const FIELDS: readonly (readonly [RegExp, string])[] = [
   [/^max_price\b/, "maxPrice"],
   [/^max_hours\b/, "maxHours"],
   [/^max_spend\b/, "maxSpend"],
+  [/^machine\.gpus\b|\bGPU, (but|so) /, "gpus"],
   [/^machine\b/, "vramGib"],
   [/job name/, "name"],
   [/\btrigger\b/, "trigger"],

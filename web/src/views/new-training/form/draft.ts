@@ -11,6 +11,7 @@ export interface Draft {
   readonly parameters: Readonly<Record<string, string>>;
   readonly provider: string;
   readonly maxPrice: string;
+  readonly gpus: string;
   readonly vramGib: string;
   readonly diskGib: string;
   readonly maxHours: string;
@@ -26,6 +27,7 @@ export const EMPTY: Draft = {
   parameters: {},
   provider: "",
   maxPrice: "",
+  gpus: "",
   vramGib: "",
   diskGib: "",
   maxHours: "",

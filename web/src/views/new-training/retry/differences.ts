@@ -29,6 +29,7 @@ export function differencesOf(draft: Draft, recipe: Recipe, { job, terms }: Retr
   for (const one of terms.applied ?? []) {
     if (!(one.what in (recipe.parameters ?? {}))) add(one.what, one.before, one.after, one.title);
   }
+  if (draft.gpus) add("Requested GPUs", job.machine.gpus, draft.gpus);
   if (draft.vramGib) add("Requested GPU memory, in GB", job.machine.vram_gib, draft.vramGib);
   if (draft.diskGib) add("Requested disk, in GB", job.machine.disk_gib, draft.diskGib);
   if (draft.maxPrice) add("Highest price per hour, in dollars", job.limits.max_price_per_hour_usd, draft.maxPrice);
