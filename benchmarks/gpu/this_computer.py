@@ -111,9 +111,13 @@ def _try_everything(home: Home, steps: int) -> dict[str, Any]:
     for name in (FIRST, SECOND):
         home.run("watch", name)
         home.run("show", name, "--events")
-    measured = {"refused": [refused.returncode, occupied], **{name: _measured(store, name) for name in (FIRST, SECOND)}}
     before, after = (store.rentals.of_job(name)[0] for name in (FIRST, SECOND))
-    measured["second_waited_for_first"] = (before.release_asked_at or 0) <= (after.held_at or 0)
+    measured = {
+        "exit_code_too_large": refused.returncode,
+        "exit_code_memory_in_use": occupied,
+        "second_waited_for_first": (before.release_asked_at or 0) <= (after.held_at or 0),
+        **{name: _measured(store, name) for name in (FIRST, SECOND)},
+    }
     store.close()
     return measured
 

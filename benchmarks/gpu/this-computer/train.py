@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import torch
-from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM
+import torch  # type: ignore[import-not-found, unused-ignore]
+from safetensors.torch import save_file  # type: ignore[import-not-found, unused-ignore]
+from transformers import LlamaConfig, LlamaForCausalLM  # type: ignore[import-not-found, unused-ignore]
 
 RANK, BATCH, CONTEXT, SAVE_EVERY = 16, 8, 1024, 100
 
 
-class Lora(torch.nn.Module):
+class Lora(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     """A frozen layer with a small trained one beside it."""
 
     def __init__(self, layer: torch.nn.Linear) -> None:
