@@ -14,6 +14,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SAMPLE = r"^ *<!-- {} -->\n *```(sh|python)\n(.*?)^ *```$"
 RUN, RUN_WITH_SERVER = "run", "run with a server"
+_PYTHON = re.compile(r"^(?: *<!-- (?P<mark>[^\n]*?) -->\n)? *```python\n(?P<code>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -34,6 +35,23 @@ def samples(page: Path, mark: str = RUN) -> list[str]:
     pattern = re.compile(_SAMPLE.format(mark), re.MULTILINE | re.DOTALL)
     found = [(language, dedent(block)) for language, block in pattern.findall(page.read_text(encoding="utf-8"))]
     return [block if language == "sh" else f"python - <<'END'\n{block}END\n" for language, block in found]
+
+
+@dataclass(frozen=True)
+class PythonBlock:
+    page: Path
+    line: int
+    mark: str
+    code: str
+
+
+def python_blocks(page: Path) -> list[PythonBlock]:
+    """Every Python block of a page, with the mark before it: how it is run, or why it is not."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        PythonBlock(page, text.count("\n", 0, found.start("code")), found["mark"] or "", dedent(found["code"]))
+        for found in _PYTHON.finditer(text)
+    ]
 
 
 def shell_blocks(page: Path) -> list[str]:

@@ -1,12 +1,12 @@
 """Watches a training on any machine, without the rest of Stationmaster: a log file, a pid file, an output folder.
 
-    monitor = TrainingMonitor(remote, JobInfo(log_file="/w/train.log", pid_file="/w/pid", output_dir="/w/out"))
+    monitor = TrainingMonitor(remote, {"logFile": "/w/train.log", "pidFile": "/w/pid", "outputDir": "/w/out"})
     found = await monitor.poll()
     if found.stall.is_stalling:
         await monitor.stop_training()
 
-Each poll is one round trip and needs nothing but `python3` on the machine. `state()` returns what the monitor
-remembers as plain JSON; a later process continues with `restore()`.
+Each poll is one round trip and needs nothing but `python3` on the machine; a stream is one connection that stays open.
+`state()` returns what the monitor remembers as plain JSON; a later process continues with `restore()`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from stationmaster.errors import CommandFailed, RemoteError
+from stationmaster.library.checkpoints import FoundCheckpoint, in_order
+from stationmaster.library.job_info import JobInfo, policy_from
+from stationmaster.library.machine_programs import LOOK, STOP
 from stationmaster.parsers.base import Summary
-from stationmaster.parsers.patterns import UserPattern, checked_pattern
 from stationmaster.parsers.reader import LogReader
-from stationmaster.remote.base import Remote, check
+from stationmaster.remote.base import Remote, Stream, check
 from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.signs import SignsOfLife
@@ -32,35 +33,8 @@ from stationmaster.watch.watcher import StallWatch
 
 _POLL_SECONDS = 60.0
 _STOP_GRACE_SECONDS = 10.0
-_STEP_IN_NAME = re.compile(r"(\d+)(?!.*\d)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobInfo:
-    """Where the training's files are on its machine. `from_mapping` also accepts camelCase names such as `logFile`."""
-
-    log_file: str
-    pid_file: str
-    output_dir: str
-    framework: str = "auto"
-    total_steps: int | None = None
-    checkpoint_pattern: str = "*.safetensors"
-    log_patterns: tuple[UserPattern, ...] = ()
-    """For output that no parser knows. In a mapping, each is a string or a table with pattern, phase and fatal."""
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> JobInfo:
-        snake = {re.sub(r"(?=[A-Z])", "_", key).lower(): value for key, value in values.items()}
-        patterns = [_pattern(one) for one in snake.pop("log_patterns", ())]
-        return cls(**snake, log_patterns=tuple(patterns))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundCheckpoint:
-    path: str
-    size: int
-    mtime: float
-    step: int | None
+_LOOK_SECONDS = 0.2  # between two looks of a stream, on the machine
+_SILENCE_SECONDS = 30.0  # a stream speaks every ten seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +46,18 @@ class Poll:
     stall: StallAnalysis
     checkpoints: tuple[FoundCheckpoint, ...]
     problem: str | None = None
+
+    @property
+    def step(self) -> int | None:
+        return self.parsed.step
+
+    @property
+    def total(self) -> int | None:
+        return self.parsed.total_steps
+
+    @property
+    def loss(self) -> float | None:
+        return self.parsed.loss
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -96,17 +82,21 @@ class _Memory:
 
 
 class TrainingMonitor:
+    """Job info and thresholds may be plain mappings: see `JobInfo.from_mapping` and `policy_from`."""
+
     def __init__(
         self,
         remote: Remote,
-        job_info: JobInfo,
-        policy: StallPolicy | None = None,
+        job_info: JobInfo | Mapping[str, Any],
+        policy: StallPolicy | Mapping[str, Any] | None = None,
         *,
         time_limit_seconds: float = 30.0,
     ) -> None:
+        """Raises ConfigInvalid."""
+        job_info = job_info if isinstance(job_info, JobInfo) else JobInfo.from_mapping(job_info)
         self._remote = remote
         self._info = job_info
-        self._policy = policy or StallPolicy()
+        self._policy = policy if isinstance(policy, StallPolicy) else policy_from(policy or {})
         self._limit = time_limit_seconds
         self._reader = LogReader(
             framework=job_info.framework, total_steps=job_info.total_steps, patterns=job_info.log_patterns
@@ -125,13 +115,17 @@ class TrainingMonitor:
         self._take_in(answer)
         return self._poll(is_running=bool(answer["alive"]))
 
-    def start_streaming(self, callback: Callable[[Poll], None], *, interval_seconds: float = 1.0) -> Callable[[], None]:
-        """Call `callback` after every poll that read something new. Needs a running event loop.
+    def start_streaming(
+        self, callback: Callable[[Poll], None], *, interval_seconds: float = 1.0
+    ) -> Callable[[], Awaitable[object]]:
+        """Call `callback` with everything new, a fraction of a second after it is written. Needs a running event loop.
 
-        Returns a function that stops the streaming.
+        One connection stays open. When it breaks, the monitor polls every `interval_seconds` and opens it again; both
+        continue where the last answer ended, so no line is lost. Returns a function that stops the streaming; awaiting
+        what it returns waits until the connection is closed.
         """
         task = asyncio.create_task(self._stream(callback, interval_seconds))
-        return lambda: None if task.done() else _cancel(task)
+        return lambda: _cancelled(task)
 
     def check_for_stall(self) -> StallAnalysis:
         """The verdict of the last poll."""
@@ -144,7 +138,7 @@ class TrainingMonitor:
         """
         output = await check(
             self._remote,
-            ["python3", "-c", _STOP, self._info.pid_file, f"{grace_seconds:g}"],
+            ["python3", "-c", STOP, self._info.pid_file, f"{grace_seconds:g}"],
             timeout=self._limit + grace_seconds,
         )
         return bool(_parsed(output)["dead"])
@@ -182,12 +176,14 @@ class TrainingMonitor:
         )
 
     async def _ask(self) -> dict[str, Any]:
+        return _parsed(await check(self._remote, self._look(every_seconds=0), timeout=self._limit))
+
+    def _look(self, *, every_seconds: float) -> list[str]:
         info, memory = self._info, self._memory
-        argv = [
-            "python3", "-c", _LOOK, info.log_file, info.pid_file, info.output_dir, info.checkpoint_pattern,
-            str(memory.inode), str(memory.offset),
+        return [
+            "python3", "-c", LOOK, info.log_file, info.pid_file, info.output_dir, info.checkpoint_pattern,
+            str(memory.inode), str(memory.offset), f"{every_seconds:g}",
         ]  # fmt: skip
-        return _parsed(await check(self._remote, argv, timeout=self._limit))
 
     def _take_in(self, answer: Mapping[str, Any]) -> None:
         memory, at = self._memory, float(answer["wall"])
@@ -198,7 +194,7 @@ class TrainingMonitor:
         look = self._watch.look(at)
         self._last = look.analysis
         memory.stall_detected_at = (memory.stall_detected_at or at) if look.analysis.is_stalling else None
-        memory.checkpoints = tuple(_checkpoint(row) for row in answer["checkpoints"])
+        memory.checkpoints = in_order(answer["checkpoints"])
         self._remember_pace(at)
 
     def _remember_pace(self, at: float) -> None:
@@ -223,28 +219,52 @@ class TrainingMonitor:
         )
 
     async def _stream(self, callback: Callable[[Poll], None], interval_seconds: float) -> None:
-        before: tuple[object, ...] = ()
+        report = _Report(self, callback)
         pause = interval_seconds
         while True:
+            try:
+                argv = self._look(every_seconds=_LOOK_SECONDS)
+                async with self._remote.stream(argv, timeout_idle=_SILENCE_SECONDS) as stream:
+                    async for answer in _answers(stream):
+                        self._take_in(answer)
+                        report.tell(self._poll(is_running=bool(answer["alive"])))
+                        pause = interval_seconds
+            except RemoteError:
+                pass  # the poll that follows says what is wrong, if anything
             found = await self.poll()
-            now = (self._memory.offset, found.is_running, found.stall.is_stalling, found.problem)
-            if now != before:
-                callback(found)
-                before = now
+            report.tell(found)
             # Back off while the machine does not answer, up to the usual interval between polls.
             pause = interval_seconds if found.problem is None else min(pause * 2, _POLL_SECONDS)
             await asyncio.sleep(pause)
 
 
-def _pattern(given: UserPattern | str | Mapping[str, Any]) -> UserPattern:
-    """Raises ConfigInvalid if the pattern is invalid."""
-    if isinstance(given, UserPattern):
-        return given
-    return checked_pattern(given) if isinstance(given, str) else checked_pattern(**given)
+class _Report:
+    """Calls back with what is new."""
+
+    def __init__(self, monitor: TrainingMonitor, callback: Callable[[Poll], None]) -> None:
+        self._monitor, self._callback = monitor, callback
+        self._before: tuple[object, ...] = ()
+
+    def tell(self, found: Poll) -> None:
+        memory = self._monitor._memory
+        now = (memory.inode, memory.offset, found.is_running, found.stall.is_stalling, found.problem, found.checkpoints)
+        if now != self._before:
+            self._before = now
+            self._callback(found)
 
 
-def _cancel(task: asyncio.Task[None]) -> None:
+async def _answers(stream: Stream) -> AsyncIterator[dict[str, Any]]:
+    """The lines of JSON that a stream brings; a line that was cut is left to the next connection."""
+    rest = b""
+    async for chunk in stream:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield _parsed(line)
+
+
+def _cancelled(task: asyncio.Task[None]) -> Awaitable[object]:
     task.cancel()
+    return asyncio.gather(task, return_exceptions=True)
 
 
 def _parsed(output: bytes) -> dict[str, Any]:
@@ -253,86 +273,3 @@ def _parsed(output: bytes) -> dict[str, Any]:
     except (IndexError, ValueError):
         raise CommandFailed(f"the machine's answer is not JSON: {output[:200]!r}") from None
     return answer
-
-
-def _checkpoint(row: Mapping[str, Any]) -> FoundCheckpoint:
-    found = _STEP_IN_NAME.search(str(row["path"]).rsplit("/", 1)[-1])
-    return FoundCheckpoint(
-        path=str(row["path"]),
-        size=int(row["size"]),
-        mtime=float(row["mtime"]),
-        step=int(found[1]) if found else None,
-    )
-
-
-_LOOK = r"""
-import base64, glob, json, os, sys, time
-log, pid_file, output, pattern, inode, offset = sys.argv[1:]
-inode, offset, data = int(inode), int(offset), b""
-try:
-    with open(log, "rb") as file:
-        seen = os.fstat(file.fileno())
-        if offset < 0:
-            file.seek(max(0, seen.st_size - 65536))
-            tail = file.read()
-            data = b"\n".join(tail.split(b"\n")[-101:])
-            offset = seen.st_size
-        else:
-            if seen.st_ino != inode or seen.st_size < offset:
-                offset = 0
-            file.seek(offset)
-            data = file.read(1 << 20)
-            offset += len(data)
-        inode = seen.st_ino
-except OSError:
-    pass
-alive = False
-try:
-    os.kill(int(open(pid_file).read().split()[0]), 0)
-    alive = True
-except PermissionError:
-    alive = True
-except (OSError, ValueError, IndexError):
-    pass
-found = sorted(glob.glob(os.path.join(glob.escape(output), "**", pattern), recursive=True), key=os.path.getmtime)
-rows = [{"path": path, "size": os.path.getsize(path), "mtime": os.path.getmtime(path)} for path in found]
-print(json.dumps({"wall": time.time(), "inode": inode, "offset": offset, "alive": alive, "checkpoints": rows,
-                  "data": base64.b64encode(data).decode()}))
-"""
-
-_STOP = r"""
-import json, os, signal, sys, time
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    try:
-        return open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return not os.path.isdir("/proc/self")
-def send(pid, number):
-    try:
-        group = os.getpgid(pid)
-        os.killpg(group, number) if group != os.getpgid(0) else os.kill(pid, number)
-    except ProcessLookupError:
-        pass
-try:
-    pid = int(open(sys.argv[1]).read().split()[0])
-except (OSError, ValueError, IndexError):
-    print(json.dumps({"dead": True, "known": False}))
-    sys.exit()
-if alive(pid):
-    send(pid, signal.SIGTERM)
-    ends = time.monotonic() + float(sys.argv[2])
-    while alive(pid) and time.monotonic() < ends:
-        time.sleep(0.1)
-if alive(pid):
-    send(pid, signal.SIGKILL)
-    ends = time.monotonic() + 5
-    while alive(pid) and time.monotonic() < ends:
-        time.sleep(0.1)
-print(json.dumps({"dead": not alive(pid), "known": True}))
-"""

@@ -108,7 +108,7 @@ async def test_streaming_tells_new_steps_until_it_is_stopped(training: Training)
     await until(lambda: any(poll.parsed.step == 40 for poll in polls), what="step 40 streamed")
     training.go_to(77)
     await until(lambda: polls[-1].parsed.step == 77, what="step 77 streamed")
-    stop()
+    await stop()
 
 
 @asynchronous
@@ -129,6 +129,39 @@ async def test_a_machine_that_does_not_answer_says_nothing_about_the_training() 
     assert found.is_running is None
     assert found.problem is not None
     assert not found.stall.is_stalling
+
+
+@asynchronous
+async def test_a_process_that_only_waits_for_its_parent_is_not_running(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    stat = Path(f"/proc/{ended.pid}/stat")
+    await until(lambda: stat.read_text().rsplit(")", 1)[1].split()[0] == "Z", what="a zombie")
+    (tmp_path / "pid").write_text(str(ended.pid))
+    info = {"log_file": str(tmp_path / "train.log"), "pid_file": str(tmp_path / "pid"), "output_dir": str(tmp_path)}
+    monitor = TrainingMonitor(LocalRemote(root=tmp_path, environment={"PATH": os.environ["PATH"]}), info)
+    assert (await monitor.poll()).is_running is False
+    ended.wait()
+
+
+@asynchronous
+async def test_the_latest_checkpoint_is_that_of_the_highest_step(training: Training) -> None:
+    names = [
+        "lora_000001000.safetensors",
+        "lora_000000900.safetensors",
+        "lora_v2.safetensors",
+        "lora_step8.safetensors",
+    ]
+    for age, name in enumerate(names):  # the highest step is the oldest file
+        file = training.folder / "out" / name
+        file.write_bytes(b"x")
+        os.utime(file, (1_700_000_000 + age, 1_700_000_000 + age))
+    found = await training.monitor().get_checkpoints()
+    assert [(Path(one.path).name, one.step) for one in found] == [
+        ("lora_step8.safetensors", 8),
+        ("lora_000000900.safetensors", 900),
+        ("lora_000001000.safetensors", 1000),
+        ("lora_v2.safetensors", None),  # a final save
+    ]
 
 
 @asynchronous
