@@ -88,11 +88,11 @@ def _show_app(station: Station, job_id: str | None, options: Options, *, light: 
 def _print_looks(
     station: Station, job_id: str | None, *, interval: float, once: bool, plain: bool, as_json: bool
 ) -> None:
-    from stationmaster.tui.plain import SpokenRows, summary_sentence, table_lines
+    from stationmaster.tui.plain import PrintedTable, SpokenRows, summary_sentence, table_lines
     from stationmaster.tui.sources.jobs import JobsSource
 
     source = JobsSource(station, title="")
-    spoken, last = SpokenRows(), frozenset[str]()
+    spoken, printed = SpokenRows(), PrintedTable()
     while True:
         if as_json:
             _print_json(station, job_id, once=once)
@@ -102,8 +102,7 @@ def _print_looks(
                 changed = spoken.changed(view.rows)
                 lines = [*changed, *([f"Summary: {summary_sentence(view.summary)}"] if changed else [])]
             else:
-                table = list(table_lines(view, width=shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
-                lines, last = [text for text in table if text not in last], frozenset(table)
+                lines = printed.changed(table_lines(view, width=shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
             sys.stdout.write("".join(f"{text}\n" for text in lines))
         sys.stdout.flush()
         if once:

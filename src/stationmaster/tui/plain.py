@@ -74,6 +74,19 @@ class SpokenRows:
         return fresh
 
 
+class PrintedTable:
+    """Remembers the table that was printed last, so that afterwards only its lines that changed are."""
+
+    def __init__(self) -> None:
+        self._lines = frozenset[str]()
+
+    def changed(self, lines: Iterable[str]) -> list[str]:
+        table = list(lines)
+        fresh = [line for line in table if line not in self._lines]
+        self._lines = frozenset(table)
+        return fresh
+
+
 def summary_sentence(summary: FleetSummary) -> str:
     money = f"{format_dollars(summary.total_cost)} so far, {format_dollars(summary.cost_per_hour, 3)} per hour"
     future = ", ".join(f"{format_dollars(amount)} in {hours} h" for hours, amount in summary.trajectory)

@@ -22,6 +22,8 @@ def test_a_watched_training_tells_its_way_and_ends_with_zero(trained: Trained) -
     assert f"log {home.path / 'worker.log'}" in ran.out
     for word in ("job done submitted", "pid ", "COMPLETED"):
         assert word in ran.out
+    lines = ran.out.splitlines()
+    assert [line for line in lines if line and lines.count(line) > 1] == [], "in a pipe no line comes twice"
 
 
 def test_every_step_was_recorded_beside_the_training_and_is_stored(trained: Trained) -> None:
@@ -58,14 +60,24 @@ def test_show_tells_people_and_programs_the_same(trained: Trained) -> None:
     words = home.run("show", "cats", "--events").out
     data = home.run("--json", "show", "done").json()
     assert "COMPLETED" in words
+    assert "stage     completed (10 of 10)" in words
+    assert "Step train" in home.run("show", "cats", "--progress").out
     assert data["model"] in words
     assert "  Requesting a machine (label sm-" in words
     assert "  Step train finished.\n" in words
     assert (data["outcome"], data["reason"], data["state"]) == ("COMPLETED", "FINISHED", "ENDED")
     assert data["execution"] == {"provider": "loopback"}
     assert data["providerState"].keys() >= {"instanceId", "sshHost", "activeStep"}
-    assert [event["version"] for event in data["progressLog"]] == list(range(1, len(data["progressLog"]) + 1))
+    versions = [event["version"] for event in data["progressLog"] if event["kind"] != "heartbeat"]
+    assert versions == list(range(1, len(versions) + 1))
+    beats = [entry for entry in data["progressLog"] if entry["kind"] == "heartbeat"]
+    assert {beat["step"] for beat in beats} <= {None, "check", "train"}
+    assert beats
+    assert beats[-1].keys() >= {"at", "step", "percent", "eta_seconds", "sentence"}
     assert (data["progress"]["step"], data["progress"]["percent"]) == (20, 100.0)
+    assert (data["progress"]["steps_per_second"], data["progress"]["eta_seconds"], data["stage"]) == (
+        None, None, "completed",
+    )  # fmt: skip
     assert all(rental["state"] == "GONE" for rental in data["rentals"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stationmaster.tui.fleet import Tone
-from stationmaster.tui.plain import SpokenRows, row_sentence, table_lines
+from stationmaster.tui.plain import PrintedTable, SpokenRows, row_sentence, table_lines
 from tests.support.terminal.scripted_source import row, view
 
 
@@ -27,3 +27,14 @@ def test_only_rows_that_changed_are_said_again() -> None:
     cheap = [row("a", total_cost=20_000_000, loss=0.5), row("b", progress=51.0)]
     assert [sentence.split(":")[0] for sentence in spoken.changed(cheap)] == ["b"]
     assert spoken.changed(cheap) == []
+
+
+def test_of_a_table_that_was_printed_only_changed_lines_follow() -> None:
+    printed = PrintedTable()
+    first = list(table_lines(view(row("a"), row("b")), width=80))
+    assert printed.changed(first) == first
+    assert printed.changed(first) == []
+    second = list(table_lines(view(row("a"), row("b", progress=99.0)), width=80))
+    fresh = printed.changed(second)
+    assert fresh == [line for line in second if line not in first]
+    assert 0 < len(fresh) < len(second)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.watch.policy import StallPolicy
+
+DOCS = Path(__file__).parents[3] / "docs/explanation/how-trainings-are-watched.md"
 
 
 @pytest.mark.parametrize(
@@ -25,3 +30,9 @@ def test_whole_numbers_stay_whole_and_switches_read_as_people_write_them() -> No
     assert policy.min_samples == 3
     assert isinstance(policy.min_samples, int)
     assert policy.enabled is False
+
+
+def test_the_docs_name_every_time_that_does_not_scale_with_the_window() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    times = {item.name for item in fields(StallPolicy) if item.metadata.get("unit") == "seconds"}
+    assert {name for name in times if f"`{name}`" not in text} == set()

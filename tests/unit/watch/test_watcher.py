@@ -103,6 +103,19 @@ def test_a_crawl_does_not_clear_the_flag() -> None:
     assert run.kinds == ["stall_flagged", "terminate"]
 
 
+def test_how_fast_a_stalled_run_has_to_get_again_is_a_threshold_of_its_own() -> None:
+    for changed, ends in ({"resume_pace": 0.3}, "stall_cleared"), ({"speed_drop_threshold": 0.3}, "terminate"):
+        run = Watched(StallPolicy().changed(changed)).train(30).wait(12).train(16, step_seconds=5.0)
+        assert run.kinds[1] == ends, changed
+
+
+def test_standing_still_scales_with_the_window_and_the_limits_of_pauses_do_not() -> None:
+    short = StallPolicy().changed({"min_window": "5m"})
+    assert Watched(short).train(30).wait(12).events[0] == ("stall_flagged", 36 * MINUTE)
+    for policy in (short, StallPolicy()):
+        assert Watched(policy).train(30).phase("saving").wait(16).events[0] == ("stall_flagged", 45 * MINUTE)
+
+
 def test_the_recommendation_is_alert_until_the_grace_is_over() -> None:
     run = Watched().train(30).wait(12)
     assert run.latest.recommendation == "alert"
