@@ -45,6 +45,7 @@ def train(folder: Path, *words: str) -> list[str]:
 
 
 def test_two_jobs_share_an_own_machine_s_slot_and_leave_it_as_it_was(environ: dict[str, str], tmp_path: Path) -> None:
+    environ = {**environ, "STATIONMASTER_TRANSFER__ARCHIVE_ABOVE_MB": "0"}  # only archives are kept for later jobs
     submitted = stationmaster(*train(tmp_path, "--driver", "local", "--id", "first"), environ=environ)
     assert submitted.returncode == 0, submitted.stderr
     second = train(tmp_path, "--provider", "ssh", "--id", "second", "--watch", "--json")

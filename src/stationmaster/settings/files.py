@@ -19,10 +19,17 @@ class TransferSettings(Section):
 
     way: Literal["auto", "rsync", "sftp"] = "auto"
     """How to transfer files: rsync, sftp, or auto (rsync for large transfers if both sides have it, else SFTP)."""
+    archive_above_mb: float = Field(default=16.0, ge=0)
+    """Size above which a dataset is sent as one archive, in MB; smaller ones, and all on this computer, go file by
+    file."""
     cache_gb: float = Field(default=20.0, ge=0)
     """Size limit of the dataset cache on each machine, in GB; 0 caches nothing."""
     cache_age: Duration = 2592000.0
     """Datasets that no job used for this long are deleted, on machines and locally."""
+
+    @property
+    def archive_above_bytes(self) -> int:
+        return int(self.archive_above_mb * 1e6)
 
     @property
     def cache_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting, misse
 from stationmaster.control.results.checkpoint_collection import best_intact, intact_state
 from stationmaster.control.results.job_folder import sent_configs
 from stationmaster.control.results.transfer_progress import report_progress
+from stationmaster.control.states.transferring.dataset_files import dataset_files, goes_as_files
 from stationmaster.control.states.transferring.dataset_on_machine import (
     cache_dataset,
     can_be_cached,
@@ -174,15 +176,12 @@ async def _send_all(
         return None  # somebody else's training has all it needs
     files = await world.ask_store(_recipe_files, stored)
     files += await world.ask_store(_write_configs, plan.configs, sent_configs(world.artifacts(job.id)))
-    files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
     if state is not None:
         files.append(Sending(local=state, path=_STATE, sha256=await world.ask_store(_sha256, state)))
-    how = await _send_files(job, host, files, stored.recipe, world, progress)
-    await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)  # skipped for a downloaded dataset
-    return how
+    return await _send_files(job, host, files, stored.recipe, world, progress)
 
 
 async def _resume_state(job: Job, saved: Collected | None, recipe: Recipe) -> Path | None:
@@ -203,11 +202,17 @@ async def _send_files(
     room_bytes = job.spec.dataset.size + unpacked_bytes + ROOM_TO_SPARE_BYTES
     was_taken = is_cached and await take_cached(job, host, _ARCHIVE, room_bytes=room_bytes)
     if not was_taken and await download_on_machine(job, host, _DATASET, recipe, world):
-        await push_all_verified(host, [file for file in files if file.path != _ARCHIVE], progress=progress)
+        await push_all_verified(host, files, progress=progress)
         return "data_pulled"
-    sent = await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
+    if not was_taken and await asyncio.to_thread(goes_as_files, job, world.policy):
+        async with dataset_files(job, world.artifacts(job.id), below=_DATASET) as dataset:
+            await push_all_verified(host, [*files, *dataset], progress=progress)
+        return None
+    archive = Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256)
+    sent = await push_all_verified(host, [*files, archive], further_bytes=unpacked_bytes, progress=progress)
     if is_cached:
         await cache_dataset(job, host, _ARCHIVE, world.policy)
+    await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)
     return "data_already_there" if was_taken and _ARCHIVE not in sent else None
 
 
