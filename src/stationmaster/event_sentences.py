@@ -120,7 +120,7 @@ def _asked(payload: _Payload) -> str:
 
 _STATES = {
     State.QUEUED.value: "waiting for a worker",
-    State.PROVISIONING.value: "renting a machine",
+    State.PROVISIONING.value: "getting a machine",
     State.TRANSFERRING_DATA.value: "sending the dataset",
     State.EXECUTING.value: "running the recipe's steps",
     State.FETCHING_RESULTS.value: "fetching the results",
@@ -168,6 +168,8 @@ def _rental_held(payload: _Payload) -> str:
     if payload.is_true("adopted"):
         return f"Has its place on the machine of the training ({payload.text('provider_id')})."
     gpu, region, price = payload.text("gpu"), payload.text("region"), payload.number("price_per_hour_usd")
+    if payload.text("provider") == "loopback":
+        return f"Has {_with_article(gpu)} of this computer." if gpu else "Has its place on this computer."
     parts = ["Rented", _with_article(gpu) if gpu else "a machine"]
     parts += [f"in {region}"] if region else []
     parts += [f"for ${price:.2f}/h"] if price else []

@@ -54,7 +54,7 @@ COMMANDS = (
         built_by="recipe_options:RecipeCommand",
     ),
     Command("costs", "costs:costs", "List what machines cost, as estimated or as billed."),
-    Command("show", "jobs:show", "Show a job's state, progress, cost and machines."),
+    Command("show", "jobs:show", "Show a job's state, stage, progress, cost and machines."),
     Command("logs", "logs:logs", "Print a job's log: all attempts and steps, in order."),
     Command("metrics", "metrics:metrics", "Show a training's series: loss, step time, GPU and memory."),
     Command("analyze", "analyze:analyze", "Show what a training wasted or died of, and what to change."),

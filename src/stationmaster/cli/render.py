@@ -155,6 +155,8 @@ def view_lines(view: JobView) -> Iterator[str]:
     )
     if view.stage in STAGES:
         yield f"  stage     {stage_text(view)} ({STAGES.index(view.stage) + 1} of {len(STAGES)})"
+    if job.machine.waits_for and not job.outcome:
+        yield f"  waits     {printable(job.machine.waits_for)}"
     if job.outcome and job.reason:
         yield f"  reason    {job.reason}" + (f": {job.explanation}" if job.explanation else "")
     if job.outcome and job.state != "ENDED":
@@ -175,7 +177,7 @@ def view_lines(view: JobView) -> Iterator[str]:
     for checkpoint in view.checkpoints:
         if checkpoint.kind == "checkpoint" and checkpoint.verified_at:
             is_model = job.model.file is None or job.model.file.path == checkpoint.path
-            yield f"  {'model     ' if is_model else 'checkpoint'} {checkpoint.location}"
+            yield f"  {'model    ' if is_model else 'checkpoint'} {checkpoint.location}"
     if view.trained is not None:
         note = view.trained.registration.note
         yield f"  catalogue {view.trained.slug}" + (f", {note}" if note else "")

@@ -102,6 +102,16 @@ def cuda_version() -> float | None:
 def _driver() -> str | None:
     try:
         with open(_DRIVER_FILE, encoding="utf-8", errors="replace") as file:
-            return file.readline().strip() or None
+            return driver_version(file.readline())
     except OSError:
         return None
+
+
+def driver_version(line: str) -> str | None:
+    """Return the version in the first line of the driver's file.
+
+    >>> driver_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build")
+    '580.159.04'
+    """
+    words = line.split()
+    return next((word for word in words if word.replace(".", "").isdigit() and "." in word), " ".join(words) or None)

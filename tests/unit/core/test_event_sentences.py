@@ -77,6 +77,7 @@ def test_the_events_of_old_homes_have_sentences() -> None:
             {"label": "sm-1", "provider_id": "30007012", "gpu": "RTX 4090", "region": "SE", "price_per_hour_usd": 0.31},
             "Rented an RTX 4090 in SE for $0.31/h (instance 30007012).",
         ),
+        ("rental_held", {"provider": "loopback", "gpu": "H200"}, "Has an H200 of this computer."),
         ("rental_held", {"label": "sm-1", "provider_id": "30007012"}, "Rented a machine (instance 30007012)."),
         (
             "step",
@@ -92,7 +93,7 @@ def test_the_events_of_old_homes_have_sentences() -> None:
         (
             "state",
             {"from": "QUEUED", "to": "PROVISIONING", "attempt": 2},
-            "Now PROVISIONING: renting a machine for attempt 2.",
+            "Now PROVISIONING: getting a machine for attempt 2.",
         ),
         ("state", {"from": "X", "to": "A_NEW_STATE"}, "Now A_NEW_STATE."),
         (

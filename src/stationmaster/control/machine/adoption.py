@@ -52,6 +52,7 @@ def _held_event(job: Job, rental: Rental, machine: Machine) -> NewEvent:
     offer = rental.offer
     payload: dict[str, Any] = {
         "label": rental.label,
+        "provider": rental.provider,
         "provider_id": rental.provider_id,
         "gpu": None if offer is None else offer.gpus_text,
         "region": None if offer is None else offer.region,

@@ -131,6 +131,8 @@ class JobDocument(Document):
     """Settings of the monitoring that differ for this job."""
     resume: ResumeDocument | None
     """The checkpoint that it continues from."""
+    waits_for: str | None = Field(default=None, examples=[None])
+    """Why it is not its turn to get a machine."""
     transfer: TransferDocument | None
     """The transfer to or from its machine that runs now."""
     parked: ParkedDocument | None
@@ -207,6 +209,7 @@ class JobDocument(Document):
             resume=None
             if spec.resume_from is None
             else ResumeDocument(path=spec.resume_from, step=spec.resume_step, state=spec.resume_state),
+            waits_for=job.machine.waits_for,
             transfer=None if transfer is None else TransferDocument.of(transfer),
             parked=None if parked is None else ParkedDocument(at=parked.at, why=parked.why),
             gpus=job.machine.gpus,
@@ -261,7 +264,11 @@ class JobDocument(Document):
             lease_until=0.0 if self.shown == "NEEDS_RECOVERY" else None,
             progress=self.progress.value(),
             ended_at=self.ended_at,
-            machine=RentedMachine(gpus=self.gpus, transfer=None if self.transfer is None else self.transfer.value()),
+            machine=RentedMachine(
+                gpus=self.gpus,
+                waits_for=self.waits_for,
+                transfer=None if self.transfer is None else self.transfer.value(),
+            ),
             ending=Ending(parked=None if parked is None else Parked(at=parked.at, why=parked.why, seq=0)),
             model=SavedModel(address=self.model, step=self.model_step),
             watching=Watching(
