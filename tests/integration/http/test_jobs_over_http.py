@@ -119,7 +119,7 @@ def test_a_job_is_stopped_cancelled_and_removed(client: httpx.Client, served: Ht
     served.store.jobs.submit(spec("wanted"))
     kept = client.post("/api/jobs/wanted/cancel", json={"keep": True}).json()
     assert (kept["id"], kept["job"]["desired"]) == ("wanted", "CANCEL_KEEP")
-    assert "best checkpoint" in kept["note"]
+    assert "nothing was rented" in kept["note"]
     assert client.post("/api/jobs/wanted/cancel").json()["job"]["desired"] == "CANCEL"
     assert client.post("/api/jobs/wanted/cancel", json={"kep": True}).status_code == 422
     assert client.post("/api/jobs/wanted/sample").status_code == 409
