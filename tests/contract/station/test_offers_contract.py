@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.offers import OfferSearch, Ranking
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.recipe_texts import small, write_recipe
+from tests.support.machines.gpu_tools import nvidia_gpu, write_nvidia_smi
 from tests.support.vast.simulated_vast import API_KEY, quick_settings
 
 OpenWorld = Callable[..., LocalWorld]
@@ -36,6 +38,18 @@ def test_the_provider_of_the_settings_is_asked_unless_one_is_named(world: LocalW
 
 def test_what_a_recipe_needs_counts(world: LocalWorld) -> None:
     assert world.station.offers.ranking(search(recipe="flux-lora@2")).chosen == (), "this computer offers no GPU"
+
+
+def test_a_gpu_of_this_computer_is_offered_with_what_is_free_of_it(open_world: OpenWorld, tmp_path: Path) -> None:
+    tools = write_nvidia_smi(tmp_path / "tools", [nvidia_gpu(free=20480), nvidia_gpu(1, free=1024)])
+    world = open_world(PATH=f"{tools}:{os.environ['PATH']}")
+    ranking = world.station.offers.ranking(search(gpus=1, vram_gib=16))
+    (best,), (left,) = ranking.chosen, ranking.left_out
+    assert (best.offer.gpu, best.offer.note) == ("RTX 4090", "number 0, 20.0 of 24.0 GiB free")
+    assert left.why == "RTX 4090: 1.0 of 24.0 GiB are free (14.8 needed); other programs use 23.0"
+    none = world.station.offers.ranking(search(gpus=2, vram_gib=16)).no_offer
+    assert none is not None
+    assert none.remedies == ("end the programs that use the GPU", "ask for fewer --gpus")
 
 
 def test_looking_writes_no_job_and_rents_nothing(world: LocalWorld) -> None:

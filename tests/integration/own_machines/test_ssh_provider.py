@@ -153,6 +153,17 @@ async def test_a_free_host_is_offered_before_a_cheaper_one_that_is_full(sshd: Ss
 
 
 @asynchronous
+async def test_a_job_waits_while_every_slot_is_in_use_and_learns_where(sshd: Sshd, tmp_path: Path) -> None:
+    provider = one_host(sshd, tmp_path)
+    assert await provider.waiting_reason(WANT) is None
+    machine = await rented(provider)
+    assert await provider.waiting_reason(WANT) == "every slot is in use: 1 on box"
+    assert await provider.waiting_reason(replace(WANT, gpus=8)) is None, "it would never fit"
+    await provider.destroy(machine.provider_id)
+    assert await provider.waiting_reason(WANT) is None
+
+
+@asynchronous
 async def test_only_hosts_that_fit_are_offered_and_those_that_failed_come_last(sshd: Sshd, tmp_path: Path) -> None:
     hosts = [
         host_behind(sshd, "small", tmp_path / "a", gpus=1, vram_gib=8),

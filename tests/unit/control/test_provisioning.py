@@ -227,6 +227,21 @@ def test_an_offer_that_was_refused_comes_after_all_others() -> None:
     assert alone.then.offer.id == "taken", "it may be free again"
 
 
+def test_a_job_waits_its_turn_without_a_time_limit_and_says_so_when_the_reason_changes() -> None:
+    long_ago = job(state=State.PROVISIONING, state_since=90.0)
+    first = decide(seen(requested(), listing(), waits_for="a GPU is in use", job=long_ago), POLICY)
+    assert first.write is not None
+    assert [event.payload for event in first.write.events] == [{"reason": "a GPU is in use"}]
+    later = NOW + POLICY.limits.ready / 2
+    again = decide(seen(requested(), listing(), waits_for="a GPU is in use", job=after(first), now=later), POLICY)
+    assert again.write is not None
+    assert (again.write.events, again.write.due_in) == ((), POLICY.room_look_seconds)
+    assert after(again).state_since == later, "the time that it waits does not count"
+    turn = decide(seen(requested(), listing(), offers=(offer(),), job=after(again), now=later), POLICY)
+    assert isinstance(turn.then, Create)
+    assert after(turn).machine.waits_for is None
+
+
 def test_a_job_waits_for_an_offer_that_was_agreed_to_and_says_so_once() -> None:
     market = (offer(price_per_hour=MicroDollars(420_000), gpu="RTX 4090"),)
     first = decide(seen(requested(), listing(), others=market), POLICY)
