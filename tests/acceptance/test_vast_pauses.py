@@ -78,7 +78,8 @@ def test_a_wait_that_the_service_asks_for_is_told_and_what_programs_read_stays_p
     customer.arm("rate_limited", operation="list", shape="retry_after", seconds=3.0)
     done = stationmaster("instances", "--json", environ=person)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"machines": [], "gone": [], "problems": []}
+    nothing = {"machines": [], "gone": [], "problems": [], "price_per_hour_usd": 0.0, "cost_usd": 0.0}
+    assert json.loads(done.stdout) == nothing
     assert done.stderr == _WAITING.format(3)
 
 

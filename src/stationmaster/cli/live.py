@@ -39,7 +39,8 @@ def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str]
         return _ask_to_stop(station, job_id)
     if as_json:
         more = {} if notes is None else {"notes": list(notes)}
-        print_json({**job_json(view, station.events.of_job(job_id)), **more})
+        whole = station.jobs.view(job_id)  # what a server sends again and again has no heartbeats
+        print_json({**job_json(whole, station.events.of_job(job_id)), **more})
     elif view.health is not None:
         typer.echo(f"analysis: {health_text(view.health)}")
         if view.health.headline is not None:

@@ -174,10 +174,7 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  progress  {progress_text(progress)}"
     if view.health is not None:
         yield f"  analysis  {health_text(view.health)}"
-    for checkpoint in view.checkpoints:
-        if checkpoint.kind == "checkpoint" and checkpoint.verified_at:
-            is_model = job.model.file is None or job.model.file.path == checkpoint.path
-            yield f"  {'model    ' if is_model else 'checkpoint'} {checkpoint.location}"
+    yield from _checkpoint_lines(view)
     if view.trained is not None:
         note = view.trained.registration.note
         yield f"  catalogue {view.trained.slug}" + (f", {note}" if note else "")
@@ -193,6 +190,14 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"
     for alert in view.alerts:
         yield f"  alert     {alert.message}"
+
+
+def _checkpoint_lines(view: JobView) -> Iterator[str]:
+    """Where the files are: the model's own address may be elsewhere, as in a bucket."""
+    places = [one.location for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at]
+    model = view.job.model.address
+    for place in places:
+        yield f"  {'model    ' if place == model or model not in places else 'checkpoint'} {place}"
 
 
 def dated_lines(sentences: Sequence[tuple[float, str]], *, now: float) -> Iterator[str]:

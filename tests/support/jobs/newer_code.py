@@ -54,7 +54,6 @@ _EDITS = (
         f"    (State.FETCHING_RESULTS, Move.MODEL_SAFE): State.{NEW_STATE},\n"
         f"    (State.{NEW_STATE}, Move.VERIFIED): State.FINALIZING,\n",
     ),
-    ("lifecycle.py", "    State.FINALIZING: 5,\n", f"    State.{NEW_STATE}: 5,\n    State.FINALIZING: 5,\n"),
     ("control/reconcile.py", "import ended, queued\n", "import ended, queued, verifying\n"),
     (
         "control/reconcile.py",
