@@ -47,7 +47,6 @@ log = get_logger("stationmaster.loopback")
 
 _DESCRIPTION = "machine.json"
 _HELD_GPUS = "gpus.json"  # stays until the last process is dead, when the description is gone already
-_LOCK = ".lock"
 _UNFINISHED = ".new-"
 _UNFINISHED_SECONDS = 600.0
 _GIB = 1024**3
@@ -153,7 +152,7 @@ class LoopbackProvider:
     def _alone(self) -> Iterator[None]:
         """No two processes choose GPUs at the same time."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

@@ -44,7 +44,7 @@ def test_it_is_stopped_its_model_fetched_and_its_machine_given_back(world: Local
     ended = world.station.jobs.view("bad")
     assert (ended.job.outcome, ended.job.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
     assert "Stationmaster itself failed in EXECUTING" in str(ended.job.explanation)
-    (model,) = [one for one in ended.checkpoints if one.kind == "checkpoint" and one.verified_at]
+    (model,) = [one for one in ended.checkpoints if one.location == ended.job.model.address]
     assert Path(str(model.location)).is_file()
     assert world.store.rentals.not_gone() == []
     assert ended.alerts == ()
