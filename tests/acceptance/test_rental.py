@@ -106,6 +106,7 @@ def test_up_takes_a_job_to_its_end_in_one_process(service: Service, pictures: Pa
     words = [sys.executable, "-m", "stationmaster", "up", "--port", "0"]
     process = subprocess.Popen(words, env=service.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
+        service.until(lambda: running_worker(service.home), "the worker")  # else `train` starts one
         train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "with-up", "--yes", *_QUICK)
         assert service.run(*train).returncode == 0
         service.until(lambda: service.job("with-up").state is State.ENDED, "the end of the job")

@@ -60,6 +60,8 @@ def up(context: typer.Context, host: Host = None, port: Port = None, opens: Open
 
       nohup stationmaster up --port 8081 >up.log 2>&1 &
     """
+    for number in (signal.SIGINT, signal.SIGTERM):  # until the worker hears them itself
+        signal.signal(number, _leave)
     service = _service(context, host=host, port=port)
     try:
         from stationmaster.api.server import HttpService  # FastAPI, which is installed only where it is wanted
@@ -67,8 +69,6 @@ def up(context: typer.Context, host: Host = None, port: Port = None, opens: Open
         typer.echo("no HTTP service: FastAPI is not installed; pip install 'stationmaster[serve]'", err=True)
         _work(service, background=False)
         return
-    for number in (signal.SIGINT, signal.SIGTERM):  # until the worker hears them itself
-        signal.signal(number, _leave)
     with HttpService(service.settings_source()) as answering:
         _announce(answering, context, opens=opens)
         with answering.beside():
