@@ -94,8 +94,8 @@ class LoopbackProvider:
         return waiting_reason(await self._inventory(want), want) if want.gpus else None
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
-        if self._machine(label) is not None:
-            return label  # by an earlier create whose answer was lost
+        if (self._folder / label / _DESCRIPTION).exists():
+            return label  # made by an earlier create whose answer was lost
         found = await self._found(want)
         try:
             with log.timed("provider.called", provider=self.name, call="create", label=label), self._alone():

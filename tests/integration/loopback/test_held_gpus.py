@@ -117,3 +117,16 @@ async def test_a_machine_of_an_older_version_sees_every_gpu_as_before(tmp_path: 
     (access,) = machine.accesses
     assert isinstance(access, LocalAccess)
     assert "CUDA_VISIBLE_DEVICES" not in dict(access.environment)
+
+
+@asynchronous
+async def test_a_machine_that_is_half_destroyed_is_not_taken_for_a_created_one(tmp_path: Path) -> None:
+    write_nvidia_smi(tmp_path, [nvidia_gpu()])
+    provider = provider_in(tmp_path)
+    await make(provider, FIRST)
+    (tmp_path / "machines" / FIRST / "machine.json").unlink()
+    with pytest.raises(ProviderBusy, match="by first"):
+        await make(provider, FIRST)
+    assert await provider.waiting_reason(WANT) is not None, "its GPU is free only when its folder is gone"
+    await provider.destroy(FIRST)
+    assert await provider.waiting_reason(WANT) is None

@@ -87,7 +87,7 @@ def _is_told(visit: Visit, world: World) -> bool:
 async def _turn_of_others(job: Job, want: Requirements, provider: HasPlaces, world: World) -> str | None:
     """Who uses every place that would fit, or was earlier to ask for one; None if it is this job's turn.
 
-    A job that failed to get a machine for another reason stands in nobody's way, nor does one without a GPU.
+    Jobs that need no GPU do not count, nor do those that could not get a machine for another reason.
     """
     reason = await provider.waiting_reason(want)
     if reason is not None or not want.gpus:
