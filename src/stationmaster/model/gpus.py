@@ -35,7 +35,8 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGpus:
-    """All GPUs of this computer, and the problems of tools that should have listed some."""
+    """The GPUs of this computer that jobs may use, and the problems of tools that should have listed some."""
 
     gpus: tuple[Gpu, ...] = ()
+    kept_back: int = 0  # others, which the settings keep from jobs
     problems: tuple[str, ...] = ()

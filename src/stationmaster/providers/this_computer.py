@@ -123,6 +123,9 @@ def _objection(inventory: Inventory, want: Requirements) -> _Objection | None:
         why = f"{inventory.disk_free_gib:.1f} GiB of disk are free ({want.disk_gib:.3g} needed)"
         remedy = "free some disk space, or set STATIONMASTER_HOME to a folder on a larger disk"
         return _Objection(why, f"less than {want.disk_gib:.3g} GiB of disk", remedy)
+    if want.gpus and not inventory.found.gpus and inventory.found.kept_back:
+        why = f"the settings keep this computer's GPUs ({inventory.found.kept_back}) from jobs"
+        return _Objection(why, why, "name a GPU in loopback.gpus, or in CUDA_VISIBLE_DEVICES if that is set")
     if want.gpus and not inventory.found.gpus:
         nothing = "no GPU was found on this computer"
         return _Objection("; ".join((nothing, *inventory.found.problems)), nothing, _ELSEWHERE)

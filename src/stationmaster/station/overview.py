@@ -16,7 +16,7 @@ MOST_ENDED = 500
 class Needs:
     """Why a job needs a person: what kind of problem it is, and a sentence about it."""
 
-    kind: str  # of its alert; or unreachable, parked, waiting_for_offer, waiting_for_turn
+    kind: str  # of its alert; or unreachable, parked, waiting_for_offer
     sentence: str
     since: float | None = None  # when the sentence was true; None: it is true now
 

@@ -119,11 +119,10 @@ class Jobs:
             return [job_from_row(row) for row in connection.execute(query).mappings()]
 
     def without_machine_before(self, job: Job) -> list[Job]:
-        """Jobs submitted earlier for the same provider, which have asked it for no machine yet; oldest first."""
-        asked = sa.exists().where(
+        """Jobs submitted earlier for the same provider, which have no machine yet; oldest first."""
+        has_machine = sa.exists().where(
             rentals.c.job_id == jobs.c.id,
-            rentals.c.state != RentalState.GONE.value,
-            rentals.c.create_sent_at.is_not(None),
+            rentals.c.state.in_([RentalState.HELD.value, RentalState.RELEASING.value]),
         )
         query = (
             sa.select(jobs)
@@ -131,7 +130,7 @@ class Jobs:
                 jobs.c.state.in_([State.QUEUED.value, State.PROVISIONING.value]),
                 jobs.c.provider == job.spec.provider,
                 sa.tuple_(jobs.c.created_at, jobs.c.id) < (job.created_at, job.id),
-                ~asked,
+                ~has_machine,
             )
             .order_by(jobs.c.created_at, jobs.c.id)
         )

@@ -84,5 +84,8 @@ def test_more_gpus_than_a_recipe_can_use_are_refused(world: LocalWorld) -> None:
 def test_a_gpu_that_the_settings_keep_from_jobs_is_not_offered(tmp_path: Path) -> None:
     tools = write_nvidia_smi(tmp_path / "tools", [nvidia_gpu()])
     environ = {"PATH": f"{tools}:{os.environ['PATH']}", "STATIONMASTER_LOOPBACK__GPUS": json.dumps([])}
-    with LocalWorld(tmp_path, **environ) as world, pytest.raises(NoOfferFits, match="no GPU was found"):
+    with (
+        LocalWorld(tmp_path, **environ) as world,
+        pytest.raises(NoOfferFits, match="the settings keep this computer's GPUs"),
+    ):
         submit(world, "mine")

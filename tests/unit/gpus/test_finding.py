@@ -72,7 +72,7 @@ async def test_only_the_allowed_gpus_are_found(tmp_path: Path) -> None:
     write_nvidia_smi(tmp_path, [nvidia_gpu(), nvidia_gpu(1)])
     assert [gpu.number for gpu in (await found_in(tmp_path, allowed=("1",))).gpus] == [1]
     assert [gpu.number for gpu in (await found_in(tmp_path, allowed=(UUIDS[0][:12],))).gpus] == [0]
-    assert not (await found_in(tmp_path, allowed=())).gpus
+    assert await found_in(tmp_path, allowed=()) == FoundGpus(kept_back=2)
 
 
 @asynchronous

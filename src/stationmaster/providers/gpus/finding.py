@@ -23,7 +23,8 @@ async def find_gpus(environment: Mapping[str, str], *, allowed: Sequence[str] | 
             continue
         except ToolFailed as problem:
             problems.append(str(problem))
-    return FoundGpus(gpus=tuple(gpu for gpu in gpus if _is_allowed(gpu, allowed)), problems=tuple(problems))
+    usable = tuple(gpu for gpu in gpus if _is_allowed(gpu, allowed))
+    return FoundGpus(gpus=usable, kept_back=len(gpus) - len(usable), problems=tuple(problems))
 
 
 def _is_allowed(gpu: Gpu, allowed: Sequence[str] | None) -> bool:

@@ -99,7 +99,9 @@ def _gpu_results(found: FoundGpus) -> Iterator[CheckResult]:
         yield CheckResult("gpu", True, f"{detail}{tried}{unusable}")
     for problem in found.problems:
         yield CheckResult("gpu", False, problem, "repair the driver, or remove the tool if there is no such GPU")
-    if not found.gpus and not found.problems:
+    if found.kept_back:
+        yield CheckResult("gpu", True, f"{found.kept_back} more, kept from jobs (loopback.gpus, CUDA_VISIBLE_DEVICES)")
+    elif not found.gpus and not found.problems:
         yield CheckResult("gpu", True, "none found on this computer; trainings that need one are run elsewhere")
 
 

@@ -12,7 +12,6 @@ from stationmaster.station.local.loss_trends import LossTrends
 from stationmaster.station.local.overview_rows import Belongings, overview_row, summary_of
 from stationmaster.station.overview import DEFAULT_ENDED, Overview, OverviewRow
 
-_WAITING = ("waiting_for_offer", "waiting_for_turn")
 _AT_ONCE = 500  # databases limit the number of values in a query
 _MOST_UNFINISHED = 10_000
 _DAY_SECONDS = 86_400.0
@@ -56,7 +55,7 @@ class LocalOverviews:
         rentals, costs = self._store.rentals.of_jobs(ids), self._store.costs.of_jobs(ids)
         alerts, health = self._store.alerts.open_of_jobs(ids), self._store.analyses.health_of(ids)
         seeking = [job.id for job in jobs if job.state is State.PROVISIONING]
-        waiting = self._store.events.of_jobs(seeking, kinds=_WAITING) if seeking else {}
+        waiting = self._store.events.of_jobs(seeking, kinds=("waiting_for_offer",)) if seeking else {}
         return [
             overview_row(
                 job,

@@ -111,10 +111,6 @@ def _use(job: Job, *, now: float) -> GpuUse:
     )
 
 
-def _is_waiting(job: Job, last: Event) -> bool:
-    return job.machine.waits_for is not None if last.kind == "waiting_for_turn" else last.at >= job.state_since
-
-
 def _needs(job: Job, its: Belongings, *, now: float) -> Needs | None:
     alerts = sorted(its.alerts, key=lambda alert: (alert.kind not in _URGENT, -alert.at))
     if is_parked(job):
@@ -125,9 +121,9 @@ def _needs(job: Job, its: Belongings, *, now: float) -> Needs | None:
             sentence=_line(job.ending.parked.why if parked is None else parked.message),
             since=job.ending.parked.at if parked is None else parked.at,
         )
-    if job.state is State.PROVISIONING and its.waiting and _is_waiting(job, its.waiting[-1]):
+    if job.state is State.PROVISIONING and its.waiting and its.waiting[-1].at >= job.state_since:
         last = its.waiting[-1]
-        return Needs(kind=last.kind, sentence=sentence(last.kind, last.payload), since=last.at)
+        return Needs(kind="waiting_for_offer", sentence=sentence(last.kind, last.payload), since=last.at)
     if alerts:
         return Needs(kind=alerts[0].kind, sentence=_line(alerts[0].message), since=alerts[0].at)
     if job.outcome is None and job.unreachable_since is not None:

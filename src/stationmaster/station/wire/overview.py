@@ -15,7 +15,7 @@ class NeedsDocument(Document):
     """Why a job needs a person."""
 
     kind: str = Field(examples=["stall"])
-    """That of its alert; or `parked`, `waiting_for_offer`, `waiting_for_turn`, `unreachable`, `no_worker`."""
+    """That of its alert; or `parked`, `waiting_for_offer`, `unreachable`, `no_worker`."""
     sentence: str
     since: Instant | None = None
     """When the sentence was written; null: it is about now."""

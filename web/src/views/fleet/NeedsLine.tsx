@@ -45,7 +45,6 @@ const ACTS: Readonly<Record<string, readonly Act[]>> = {
   stall: [STOP],
   parked: [FETCH, GIVE_UP],
   waiting_for_offer: [CANCEL],
-  waiting_for_turn: [CANCEL],
   provisioning: [CANCEL],
   soft_limit: [STOP],
   daily_cap: [CANCEL],
