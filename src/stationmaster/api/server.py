@@ -26,7 +26,8 @@ from stationmaster.control.worker.settings_source import SettingsSource
 from stationmaster.errors import ConfigInvalid, StationmasterError
 from stationmaster.event_log import get_logger
 from stationmaster.model import SINGLE_USER
-from stationmaster.settings.serving import ServeSettings, is_loopback
+from stationmaster.settings.addresses import is_loopback_host
+from stationmaster.settings.serving import ServeSettings
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from stationmaster.station.local.news import LocalNews
 from stationmaster.station.local.station import LocalStation
@@ -173,7 +174,7 @@ def _config(app: FastAPI, settings: ServeSettings) -> uvicorn.Config:
 
 
 def _warn_without_tls(settings: ServeSettings) -> None:
-    if not is_loopback(settings.host) and not settings.is_https:
+    if not is_loopback_host(settings.host) and not settings.is_https:
         log.warning(
             "serve.no_tls",
             why=f"{settings.host} can be reached from elsewhere, and tokens travel unencrypted",

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import smtplib
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
+from pathlib import Path
 from typing import Literal
 
 from stationmaster.errors import NotifyBusy, NotifyRefused
 from stationmaster.notify.base import Message
+from stationmaster.settings.addresses import is_loopback_host
 
 _TEMPORARY = range(400, 500)
 
@@ -25,6 +26,7 @@ class MailServer:
     user: str | None = None
     password: str | None = None
     security: Literal["starttls", "tls", "none"] = "starttls"
+    ca_file: Path | None = None  # None: the authorities that this computer trusts
     timeout_seconds: float = 15.0
 
 
@@ -36,6 +38,10 @@ class Email:
         """The Message-ID is the same in every try, so most mail programs show the message once."""
         try:
             await asyncio.to_thread(self._deliver, mail_of(message, self._server.sender, recipient))
+        except ssl.SSLCertVerificationError as problem:
+            raise NotifyRefused(f"the mail server's certificate is not valid: {problem.verify_message}") from None
+        except smtplib.SMTPNotSupportedError:
+            raise NotifyRefused("the mail server offers no STARTTLS, or no way to log in") from None
         except (smtplib.SMTPRecipientsRefused, smtplib.SMTPSenderRefused, ValueError) as problem:
             raise NotifyRefused(f"the mail server refused the address: {type(problem).__name__}") from None
         except smtplib.SMTPResponseException as problem:
@@ -47,13 +53,27 @@ class Email:
 
     def _deliver(self, mail: EmailMessage) -> None:
         server = self._server
-        connect: Callable[..., smtplib.SMTP] = smtplib.SMTP_SSL if server.security == "tls" else smtplib.SMTP
-        with connect(server.host, server.port, timeout=server.timeout_seconds) as connection:
+        with self._connected() as connection:
             if server.security == "starttls":
-                connection.starttls(context=ssl.create_default_context())
+                connection.starttls(context=self._tls())
             if server.user is not None and server.password is not None:
+                if server.security == "none" and not is_loopback_host(server.host):
+                    raise NotifyRefused("the password of the mail server is only sent with starttls or tls")
                 connection.login(server.user, server.password)
             connection.send_message(mail)
+
+    def _connected(self) -> smtplib.SMTP:
+        server = self._server
+        if server.security == "tls":
+            return smtplib.SMTP_SSL(server.host, server.port, timeout=server.timeout_seconds, context=self._tls())
+        return smtplib.SMTP(server.host, server.port, timeout=server.timeout_seconds)
+
+    def _tls(self) -> ssl.SSLContext:
+        """Checks the certificate and its host name; smtplib's own default checks neither."""
+        try:
+            return ssl.create_default_context(cafile=self._server.ca_file)
+        except OSError as problem:  # an SSLError, too
+            raise NotifyRefused(f"notify.mail.ca_file cannot be used: {problem.strerror or problem}") from None
 
 
 def mail_of(message: Message, sender: str, recipient: str) -> EmailMessage:

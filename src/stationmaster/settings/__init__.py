@@ -42,6 +42,7 @@ from stationmaster.settings.machines import (
     VastSettings,
 )
 from stationmaster.settings.messages import NotifySettings
+from stationmaster.settings.plain_http import plain_addresses
 from stationmaster.settings.section import Section, checked_hours, checked_zone, section_of_defaults
 from stationmaster.settings.serving import ServeSettings
 
@@ -105,6 +106,9 @@ class Settings(Section):
     token: Token | None = None
     """Token for that server, created there by `stationmaster tokens create`. Empty: none; for a server on this
     computer the one in the file serve.token of its home."""
+    plain_http_hosts: tuple[str, ...] = ()
+    """Hosts in your own network that may get keys and tokens over plain HTTP, such as 10.0.0.5. All others need
+    https, except this computer."""
     provider: str = "loopback"
     """Default provider: loopback, simulator, ssh (or local), vastai, or vastai:ACCOUNT."""
     log_level: LogLevel = "INFO"
@@ -144,6 +148,15 @@ class Settings(Section):
     def _may_publish(self) -> Settings:
         if self.hub.publish and self.hf_token is None:
             raise ValueError("hub.publish needs hf_token, a Hugging Face token with write access")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_are_encrypted(self) -> Settings:
+        for name, host in plain_addresses(self):
+            raise ValueError(
+                f"{name}: plain HTTP would send keys unencrypted to {host}; use https://, or if the network is yours, "
+                f"add {host} to plain_http_hosts"
+            )
         return self
 
     @field_validator("provider")

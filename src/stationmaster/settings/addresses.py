@@ -128,11 +128,19 @@ def is_loopback(url: str) -> bool:
     >>> is_loopback("http://127.0.0.1:8080"), is_loopback("http://[::1]"), is_loopback("http://localhost.example.com")
     (True, True, False)
     """
-    host = urlsplit(url).hostname or ""
+    return is_loopback_host(urlsplit(url).hostname or "")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether only this computer is reached by a host name or IP address.
+
+    >>> [is_loopback_host(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0")]
+    [True, True, True, False]
+    """
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return host.lower() == "localhost"
 
 
 def _is_web_address(value: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import (
@@ -19,6 +20,7 @@ from stationmaster.settings.addresses import (
     TelegramId,
     Token,
     WebAddress,
+    is_loopback_host,
 )
 from stationmaster.settings.section import Dollars, QuietHours, Section, TimeZone, section_of_defaults
 
@@ -31,13 +33,21 @@ class MailSettings(Section):
     port: int = Field(default=587, ge=1, le=65535)
     """Port of the SMTP server."""
     security: Literal["starttls", "tls", "none"] = "starttls"
-    """Encryption of the connection to the SMTP server: starttls, tls or none."""
+    """Encryption of the connection to the SMTP server: starttls, tls or none. Its certificate is always checked."""
+    ca_file: Path | None = None
+    """File with the certificate authorities (PEM) of the SMTP server; empty: those that this computer trusts."""
     sender: str = "stationmaster@localhost"
     """Sender address of e-mails."""
     user: str | None = None
     """Login user at the SMTP server; empty sends without a login."""
     password: SecretStr | None = None
-    """Password of the login user."""
+    """Password of the login user; it needs starttls or tls, except for a server on this computer."""
+
+    @model_validator(mode="after")
+    def _password_is_encrypted(self) -> MailSettings:
+        if self.password is not None and self.security == "none" and not is_loopback_host(self.host or ""):
+            raise ValueError("password would be sent unencrypted; set security to starttls or tls")
+        return self
 
 
 class OperatorSettings(Section):

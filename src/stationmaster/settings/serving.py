@@ -8,22 +8,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from stationmaster.settings.addresses import BaseUrl, is_host
+from stationmaster.settings.addresses import BaseUrl, is_host, is_loopback_host
 from stationmaster.settings.section import Section
 
 MIB = 1024 * 1024
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this computer reaches an address.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def checked_host_name(value: str) -> str:
@@ -84,7 +72,7 @@ class ServeSettings(Section):
     def _safe(self) -> ServeSettings:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("tls_cert and tls_key need each other")
-        if not self.auth and not is_loopback(self.host):
+        if not self.auth and not is_loopback_host(self.host):
             raise ValueError("auth can only be off on a loopback address; set host to 127.0.0.1 or auth to true")
         return self
 

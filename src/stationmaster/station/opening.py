@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stationmaster.config import load_settings, warn_once
+from stationmaster.config import load_settings
 from stationmaster.settings import Settings
 from stationmaster.settings.addresses import is_loopback
 from stationmaster.station.local.station import LocalStation
@@ -25,7 +25,6 @@ def open_station_or_server(
     log_level: str | None = None,
     server: str | None = None,
     pause: Pause = asyncio.sleep,
-    warn: Callable[[str], None] = warn_once,
 ) -> LocalStation | HttpStation:
     """The station at `server`, else at the setting `server`, else the one of this computer. Raises ConfigInvalid.
 
@@ -36,10 +35,7 @@ def open_station_or_server(
         return LocalStation(settings, environ, pause=pause)
     from stationmaster.station.http.station import HttpStation  # httpx, which takes long to import
 
-    token = _token(settings, settings.server)
-    if token is not None and settings.server.startswith("http:") and not is_loopback(settings.server):
-        warn(f"the token travels unencrypted to {settings.server}; use https://")
-    return HttpStation(settings.server, token)
+    return HttpStation(settings.server, _token(settings, settings.server))
 
 
 def is_server_set(

@@ -1,19 +1,30 @@
-"""A mail server on this computer that stores messages, and refuses those that a test selects."""
+"""A mail server on this computer that stores messages, and refuses those that a test selects; with TLS if asked."""
 
 from __future__ import annotations
 
 import email
 import email.policy
 import socketserver
+import ssl
 import threading
+from contextlib import suppress
 from email.message import EmailMessage
+from typing import Any
 
 
 class SmtpServer:
-    """Use as a context manager. `answers` are given instead of the usual ones, by the command's first word."""
+    """Use as a context manager. `answers` are given instead of the usual ones, by the command's first word.
 
-    def __init__(self, **answers: str) -> None:
+    With `tls` a connection is encrypted from its start, with `starttls` once the client asks for it. `logins` counts
+    the passwords that arrived.
+    """
+
+    def __init__(
+        self, *, tls: ssl.SSLContext | None = None, starttls: ssl.SSLContext | None = None, **answers: str
+    ) -> None:
         self.answers = answers
+        self.tls, self.starttls = tls, starttls
+        self.logins = 0
         self.mails: list[EmailMessage] = []
 
     def __enter__(self) -> SmtpServer:
@@ -21,11 +32,28 @@ class SmtpServer:
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
+                with suppress(ssl.SSLError, ConnectionError):  # a client that refuses the certificate
+                    self._talk()
+                self.connection.close()  # the one with TLS, which the server does not know
+
+            def _talk(self) -> None:
+                if outer.tls is not None:
+                    self._encrypt(outer.tls)
                 self._say("220 test")
                 while line := self.rfile.readline().decode().strip():
                     word = line.split()[0].upper()
                     if word in outer.answers:
                         self._say(outer.answers[word])
+                    elif word == "EHLO":
+                        self._say(
+                            "250-test\r\n250-AUTH PLAIN" + ("\r\n250 STARTTLS" if outer.starttls else "\r\n250 ok")
+                        )
+                    elif word == "STARTTLS" and outer.starttls is not None:
+                        self._say("220 go on")
+                        self._encrypt(outer.starttls)
+                    elif word == "AUTH":
+                        outer.logins += 1
+                        self._say("235 welcome")
                     elif word == "DATA":
                         self._take()
                     elif word == "QUIT":
@@ -43,6 +71,11 @@ class SmtpServer:
                 assert isinstance(parsed, EmailMessage)
                 outer.mails.append(parsed)
                 self._say("250 taken")
+
+            def _encrypt(self, context: ssl.SSLContext) -> None:
+                encrypted: Any = context.wrap_socket(self.connection, server_side=True)
+                self.connection = encrypted
+                self.rfile, self.wfile = encrypted.makefile("rb"), encrypted.makefile("wb", buffering=0)
 
             def _say(self, text: str) -> None:
                 self.wfile.write(f"{text}\r\n".encode())

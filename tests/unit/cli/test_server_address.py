@@ -21,13 +21,13 @@ ARGUMENTS = {"ssh": ("cats",), "keys": ("check",)}
 HERE = [line.name for line in COMMANDS if line.needs_here]
 
 
-def _bearer(home: Path, server: str, **environ: str) -> tuple[str | None, list[str]]:
-    """What is sent to a server, and the warnings."""
-    warnings: list[str] = []
-    station = open_station_or_server({"STATIONMASTER_HOME": str(home), **environ}, server=server, warn=warnings.append)
+def _bearer(home: Path, server: str, **environ: str) -> str | None:
+    """What is sent to a server."""
+    station = open_station_or_server({"STATIONMASTER_HOME": str(home), **environ}, server=server)
     assert isinstance(station, HttpStation)
     with closing(station):
-        return station.connection.client.headers.get("authorization"), warnings
+        found = station.connection.client.headers.get("authorization")
+        return None if found is None else str(found)
 
 
 def test_without_a_server_it_is_this_computer_s_station(tmp_path: Path) -> None:
@@ -48,36 +48,36 @@ def test_the_option_wins_over_the_setting(tmp_path: Path) -> None:
 
 
 def test_the_token_of_the_settings_is_sent(tmp_path: Path) -> None:
-    assert _bearer(tmp_path, "https://station.example.org", STATIONMASTER_TOKEN="abc") == ("Bearer abc", [])
+    assert _bearer(tmp_path, "https://station.example.org", STATIONMASTER_TOKEN="abc") == "Bearer abc"
 
 
 def test_a_server_on_this_computer_gets_the_token_that_it_wrote_into_the_home(tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).write_text("own\n")
-    assert _bearer(tmp_path, "http://127.0.0.1:8080") == ("Bearer own", [])
-    assert _bearer(tmp_path, "http://localhost:8080") == ("Bearer own", [])
+    assert _bearer(tmp_path, "http://127.0.0.1:8080") == "Bearer own"
+    assert _bearer(tmp_path, "http://localhost:8080") == "Bearer own"
 
 
 def test_no_other_server_gets_that_token(tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).write_text("own\n")
-    assert _bearer(tmp_path, "https://station.example.org") == (None, [])
-    assert _bearer(tmp_path, "http://127.0.0.1.example.org") == (None, [])
+    assert _bearer(tmp_path, "https://station.example.org") is None
+    assert _bearer(tmp_path, "https://127.0.0.1.example.org") is None
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", "t\u00f6ken".encode(), b"one\ntwo", b""])
 def test_a_file_that_is_no_token_is_not_sent(tmp_path: Path, content: bytes) -> None:
     (tmp_path / TOKEN_FILE).write_bytes(content)
-    assert _bearer(tmp_path, "http://127.0.0.1:8080") == (None, [])
+    assert _bearer(tmp_path, "http://127.0.0.1:8080") is None
 
 
-@pytest.mark.parametrize("server", ["http://\u2603.net", "http://xn--a.org"])
+@pytest.mark.parametrize("server", ["https://\u2603.net", "https://xn--a.org"])
 def test_a_host_name_that_cannot_exist_is_one_line(tmp_path: Path, server: str) -> None:
     with pytest.raises(ConfigInvalid, match="the host name in the address is not valid"):
         _bearer(tmp_path, server)
 
 
-def test_a_token_that_travels_unencrypted_is_warned_about(tmp_path: Path) -> None:
-    _, warnings = _bearer(tmp_path, "http://station.example.org", STATIONMASTER_TOKEN="abc")
-    assert warnings == ["the token travels unencrypted to http://station.example.org; use https://"]
+def test_a_server_that_would_get_the_token_unencrypted_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigInvalid, match="server: plain HTTP would send keys unencrypted"):
+        _bearer(tmp_path, "http://station.example.org", STATIONMASTER_TOKEN="abc")
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def _mail_server(settings: NotifySettings) -> MailServer:
         user=mail.user,
         password=mail.password.get_secret_value() if mail.password else None,
         security=mail.security,
+        ca_file=mail.ca_file,
         timeout_seconds=_TIMEOUT_SECONDS,
     )
 
