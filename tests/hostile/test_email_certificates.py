@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 from typing import Literal
 
@@ -29,13 +30,17 @@ def channel(
     return Email(server)
 
 
+def encrypted_server(security: Encryption, context: ssl.SSLContext) -> SmtpServer:
+    return SmtpServer(tls=context) if security == "tls" else SmtpServer(starttls=context)
+
+
 @pytest.mark.parametrize("security", BOTH)
 @asynchronous
 async def test_a_mail_server_with_a_self_signed_certificate_gets_neither_password_nor_message(
     tmp_path: Path, security: Encryption
 ) -> None:
     with (
-        SmtpServer(**{security: server_context(tmp_path)}) as server,  # type: ignore[arg-type]
+        encrypted_server(security, server_context(tmp_path)) as server,
         pytest.raises(NotifyRefused, match=r"certificate is not valid: self-signed"),
     ):
         await channel(server.port, security).send("ann@example.com", MESSAGE)
@@ -49,7 +54,7 @@ async def test_a_mail_server_with_a_certificate_of_the_chosen_authority_gets_the
 ) -> None:
     authority = make_authority()
     ca_file = authority.write(tmp_path / "ca.pem")
-    with SmtpServer(**{security: server_context(tmp_path, signer=authority)}) as server:  # type: ignore[arg-type]
+    with encrypted_server(security, server_context(tmp_path, signer=authority)) as server:
         await channel(server.port, security, ca_file=ca_file).send("ann@example.com", MESSAGE)
     assert (server.logins, len(server.mails)) == (1, 1)
 
@@ -61,7 +66,7 @@ async def test_a_certificate_for_another_host_is_refused(tmp_path: Path, securit
     ca_file = authority.write(tmp_path / "ca.pem")
     context = server_context(tmp_path, signer=authority, address="127.0.0.9")
     with (
-        SmtpServer(**{security: context}) as server,  # type: ignore[arg-type]
+        encrypted_server(security, context) as server,
         pytest.raises(NotifyRefused, match="certificate is not valid: IP address mismatch"),
     ):
         await channel(server.port, security, ca_file=ca_file).send("ann@example.com", MESSAGE)

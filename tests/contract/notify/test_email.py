@@ -41,7 +41,7 @@ async def test_a_mail_arrives_as_typed_and_keeps_its_id() -> None:
 )
 @asynchronous
 async def test_a_refusal_is_told_from_a_delay(answers: dict[str, str], kind: type[NotifyError]) -> None:
-    with SmtpServer(**answers) as server, pytest.raises(kind):
+    with SmtpServer(answers) as server, pytest.raises(kind):
         await channel(server.port).send("ann@example.com", MESSAGE)
     assert server.mails == []
 

@@ -7,6 +7,7 @@ import email.policy
 import socketserver
 import ssl
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from email.message import EmailMessage
 from typing import Any
@@ -20,9 +21,13 @@ class SmtpServer:
     """
 
     def __init__(
-        self, *, tls: ssl.SSLContext | None = None, starttls: ssl.SSLContext | None = None, **answers: str
+        self,
+        answers: Mapping[str, str] | None = None,
+        *,
+        tls: ssl.SSLContext | None = None,
+        starttls: ssl.SSLContext | None = None,
     ) -> None:
-        self.answers = answers
+        self.answers = answers or {}
         self.tls, self.starttls = tls, starttls
         self.logins = 0
         self.mails: list[EmailMessage] = []
