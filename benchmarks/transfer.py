@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from stationmaster.datasets.pack import pack
 from stationmaster.files import sha256_of
-from stationmaster.remote.host import Host
+from stationmaster.remote.host import FileHash, Host
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.ssh import SshRemote
 from stationmaster.remote.transfer import pull_verified, push_verified
@@ -75,6 +75,10 @@ async def _measure(folder: Path, sshd: Sshd, arguments: argparse.Namespace) -> N
         await host.remote.close()
 
 
+def _size(source: Path) -> int:
+    return source.stat().st_size
+
+
 _NAMES = ("auto push", "auto pull", "sftp push", "sftp pull", "rsync push", "rsync pull", "scp push")
 
 
@@ -82,13 +86,14 @@ async def _round(folder: Path, sshd: Sshd, ways: dict[str, Host], source: Path, 
     """Seconds of each method; they take turns, so that a busy moment does not affect only one."""
     far, back = folder / "job" / "far.bin", folder / "back.bin"
     seconds: dict[str, float] = {}
+    known = FileHash(sha256=sha256, size=_size(source))
     for way, host in ways.items():
         far.unlink(missing_ok=True)
         back.unlink(missing_ok=True)
         began = time.perf_counter()
         await push_verified(host, source, "far.bin", sha256)
         pushed = time.perf_counter()
-        await pull_verified(host, "far.bin", back, sha256)
+        await pull_verified(host, "far.bin", back, known)
         seconds |= {f"{way} push": pushed - began, f"{way} pull": time.perf_counter() - pushed}
     rivals = {
         "rsync push": lambda: _rsync_there(sshd, source, folder / "rsynced.bin"),

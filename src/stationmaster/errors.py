@@ -26,6 +26,8 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 ├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (alert people)
 │                             AnswerLost (unknown whether it happened) · ProviderFault (its answer makes no sense)
 ├── RemoteError               Unreachable (state unknown) · CommandFailed · HostKeyRefused · TransferFailed
+│   └── MachineFault          what the machine sent cannot be true: FalseAnswer (a CommandFailed), FalseFile (a
+│                             TransferFailed)
 ├── DeliveryError             DeliveryRefused (try another place) · DeliveryBusy (the same place, later)
 ├── NotifyError               NotifyRefused (try another way) · NotifyBusy (the same way, later)
 └── ServerError               the server of `--server` does not answer, or not as Stationmaster's API does
@@ -266,6 +268,18 @@ class TransferFailed(RemoteError):
 
 class BrokenModel(TransferFailed):
     """A file that should be a model cannot be opened as one."""
+
+
+class MachineFault(RemoteError):
+    """What the machine sent cannot be true."""
+
+
+class FalseAnswer(MachineFault, CommandFailed):
+    """The machine's answer is too long, or is no answer."""
+
+
+class FalseFile(MachineFault, TransferFailed):
+    """A file has another size or hash than the machine reported."""
 
 
 class DeliveryError(StationmasterError):

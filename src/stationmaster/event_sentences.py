@@ -414,6 +414,23 @@ def _files_refused(payload: _Payload) -> str:
     return _with_detail(f"Ignored {what} that the recipe does not declare", ", ".join(files))
 
 
+def _files_left_out(payload: _Payload) -> str:
+    count, most, cap = payload.number("count"), payload.number("most_files"), _size(payload.number("cap_bytes"))
+    limits = " and ".join(limit for limit in (f"{most:,.0f} files" if most is not None else "", cap) if limit)
+    what = "1 file" if count == 1 else f"{'Some' if count is None else f'{count:,.0f}'} files"
+    return f"Left out {what}" + (f": at most {limits} are downloaded." if limits else ".")
+
+
+def _thinned(payload: _Payload) -> str:
+    what, most = payload.text("what"), payload.number("most")
+    limit = "" if most is None else f" than the {most:,.0f} that are kept of a job"
+    return f"The machine sends more {what or 'rows'}{limit}; from here on only some of them are recorded."
+
+
+def _file_false(payload: _Payload) -> str:
+    return _with_detail("Left out a file that is not what the machine reported", payload.text("problem"))
+
+
 _NOT_DELIVERED = {
     "hub": "Could not upload the model to the Hub",
     "bucket": "Could not upload the model to the bucket",
@@ -544,6 +561,8 @@ SENTENCES: Mapping[str, _Sentence] = {
     "health_failed": _health_failed,
     "health_well": _plain("The recipe's health check passes again."),
     "stop_failed": _problem("Could not stop it, retrying"),
+    "machine_fault": _problem("The machine's answers are false; its files are fetched and it is avoided from now on"),
+    "thinned": _thinned,
     "stop_without_effect": _stop_without_effect,
     "save_asked": _save_asked,
     "save_ended": _request_ended("The training saved a checkpoint", "The training saved no checkpoint"),
@@ -553,6 +572,8 @@ SENTENCES: Mapping[str, _Sentence] = {
     "collect_failed": _problem("Could not fetch a checkpoint"),
     # fetching and publishing
     "files_refused": _files_refused,
+    "files_left_out": _files_left_out,
+    "file_false": _file_false,
     "fetch_failed": _problem("Could not fetch the results, retrying"),
     "results_incomplete": _problem("Not all results were fetched"),
     "model_safe": _model_safe,

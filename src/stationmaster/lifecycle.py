@@ -82,6 +82,7 @@ REASONS: dict[Reason, Consequence] = {
     Reason.TRANSFER_FAILED: Consequence(Outcome.FAILED, True, Payer.NONE),
     Reason.MACHINE_LOST: Consequence(Outcome.FAILED, True, Payer.NONE),
     Reason.MACHINE_STOPPED: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
+    Reason.MACHINE_FAULT: Consequence(Outcome.FAILED, True, Payer.NONE),
     Reason.OUTBID: Consequence(Outcome.FAILED, True, Payer.USER),
     Reason.OUT_OF_CREDIT: Consequence(Outcome.FAILED, False, Payer.USER),
     Reason.INTERNAL_ERROR: Consequence(Outcome.FAILED, False, Payer.NONE),
@@ -104,6 +105,7 @@ MEANINGS: dict[Reason, str] = {
     Reason.TRANSFER_FAILED: "The dataset could not be transferred to the machine intact.",
     Reason.MACHINE_LOST: "The provider reports that the machine is gone.",
     Reason.MACHINE_STOPPED: "The machine was stopped and could not be restarted in time.",
+    Reason.MACHINE_FAULT: "The machine's answers or files were false; it is avoided from now on.",
     Reason.OUTBID: "Another customer outbid you for an interruptible machine.",
     Reason.OUT_OF_CREDIT: "There are not enough credits for another attempt.",
     Reason.INTERNAL_ERROR: "A bug in Stationmaster.",
@@ -132,6 +134,10 @@ def concluded(job: Job, reason: Reason, *, explanation: str | None = None) -> Jo
     if job.outcome is not None:
         return job
     return replace(job, outcome=REASONS[reason].outcome, reason=reason, explanation=explanation)
+
+
+CONTINUED = frozenset({Reason.OUTBID, Reason.MACHINE_FAULT})
+"""Reasons after which the results are downloaded, and then a further attempt continues the training if it can."""
 
 
 def may_try_again(job: Job, reason: Reason) -> bool:

@@ -203,7 +203,7 @@ def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
 def _inventory(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.report.outputs import take_inventory
 
-    return _print({"outputs": take_inventory(root, read_plan(root))})
+    return _print(take_inventory(root, read_plan(root)))
 
 
 def _visit(root: Root, options: Options, arguments: list[str]) -> int:

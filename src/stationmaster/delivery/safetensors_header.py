@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
@@ -17,8 +18,12 @@ from typing import Any, BinaryIO
 
 from stationmaster.errors import BrokenModel, TransferFailed
 
-#: Enough for some 300,000 tensors. The library accepts three times as much, but the header is untrusted.
-_LARGEST_HEADER_BYTES = 32 * 2**20
+#: The library accepts more, but the header is untrusted: what is read here holds up everything else meanwhile. The
+#: largest ones seen have some megabytes, most of it texts about the dataset, and some thousand tensors.
+_LARGEST_HEADER_BYTES = 16 * 2**20
+_MOST_VALUES = 1_000_000  # commas and brackets: each stands for a value that takes far more room than in the text
+_MOST_DIMENSIONS = 16
+_LARGEST_DIMENSION = 2**48
 _LENGTH_BYTES = 8  # the size of the field with the header's length
 
 #: Larger files are not checked for NaN: reading them takes too long.
@@ -93,7 +98,7 @@ async def require_safetensors(name: str, size: int, read: ReadRange) -> None:
         length = _header_bytes(first, size)
     text = await read(_LENGTH_BYTES, length)
     with _reading_header(name):
-        _header(text, size)
+        await asyncio.to_thread(_header, text, size)
 
 
 @contextmanager
@@ -112,6 +117,8 @@ def _header_bytes(first: bytes, size: int) -> int:
 
 
 def _header(text: bytes, size: int) -> _Header:
+    if sum(map(text.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        raise ValueError("its header has too many values")
     header = json.loads(text)
     if not isinstance(header, dict):
         raise ValueError("its header is not a JSON object")
@@ -125,9 +132,15 @@ def _header(text: bytes, size: int) -> _Header:
 def _span(entry: Mapping[str, Any]) -> _Span:
     begin, end = entry["data_offsets"]
     kind, shape = str(entry["dtype"]), entry["shape"]
-    if kind in _BITS and _BITS[kind] * math.prod(map(int, shape)) != 8 * (end - begin):
+    if len(shape) > _MOST_DIMENSIONS or not all(_is_length(length) for length in (begin, end, *shape)):
+        raise ValueError("a tensor has no valid shape or place")
+    if kind in _BITS and _BITS[kind] * math.prod(shape) != 8 * (end - begin):
         raise ValueError(f"a tensor of {shape} {kind} does not take {end - begin:,} bytes")
-    return _Span(kind=kind, begin=int(begin), end=int(end))
+    return _Span(kind=kind, begin=begin, end=end)
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST_DIMENSION
 
 
 def _require_whole(spans: list[_Span], data_bytes: int) -> None:
@@ -166,7 +179,7 @@ def _step(metadata: Mapping[str, str]) -> int | None:
 def _step_values(metadata: Mapping[str, str]) -> Iterator[object]:
     try:
         training = json.loads(metadata.get("training_info", "{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         training = {}
     for known in (training, metadata):
         if isinstance(known, Mapping):

@@ -56,6 +56,7 @@ class RentedMachine:
     starts: int = 0  # how often it was started again after it had stopped
     started_at: float | None = None
     transfer: Transfer | None = None  # while one is running
+    fault: str | None = None  # what it sent that cannot be true, once that is no accident: the machine is avoided then
     cleanup: Cleanup | None = None
 
 
@@ -133,6 +134,8 @@ class Watching:
     steps: Mapping[str, str] | None = None  # of the plan: state and try by name; None before the first look
     outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
     step_offset: int | None = None  # added to the trainer's own step numbers
+    recorded: Mapping[str, int] = field(default_factory=dict)  # rows of this attempt, by kind: readings, events …
+    thinned: tuple[str, ...] = ()  # of which kinds the rest is left out; each is reported once
     heartbeats: tuple[Heartbeat, ...] = ()  # of all attempts, oldest first, the older ones thinned
 
     @property
@@ -286,4 +289,5 @@ class Setbacks:
     """Consecutive failures; reset when something works again."""
 
     failures: int = 0
+    faults: int = 0  # answers or files of the machine that cannot be true; a good status resets them
     internal_errors: int = field(default=0, metadata={"key": "trips"})  # errors in our own code

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from stationmaster.errors import CommandFailed, Unreachable
+from stationmaster.errors import CommandFailed, FalseAnswer, Unreachable
+from stationmaster.model.intake_limits import ANSWER_BYTES, STDERR_BYTES
 
 #: Called with (bytes transferred so far, total bytes).
 Progress = Callable[[int, int], None]
@@ -21,6 +22,7 @@ TRANSFER_IDLE_SECONDS = 60.0
 SMALL_CALL_SECONDS = 30.0
 
 _STDERR_TAIL_CHARACTERS = 600
+_CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,12 @@ class FileStat:
     size: int
     mtime: float
     is_dir: bool
+
+
+class Reader(Protocol):
+    """The output of a process, as both asyncio and asyncssh give it."""
+
+    async def read(self, n: int = -1, /) -> bytes: ...
 
 
 class Stream(Protocol):
@@ -65,10 +73,12 @@ class Remote(Protocol):
         input: bytes | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Completed:
         """Run one command to its end; exit status None when the connection died after it was sent.
 
-        `env` is visible to other users of the machine: secrets go through `input`.
+        `env` is visible to other users of the machine: secrets go through `input`. Raises FalseAnswer when it prints
+        more than `most_bytes`; of its stderr only the end is returned.
         """
 
     def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AbstractAsyncContextManager[Stream]:
@@ -92,12 +102,14 @@ class Remote(Protocol):
         remote: str,
         local: Path,
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """Download one file: written under a temporary name, then renamed. Creates parent folders.
+        """Download one file of `size` bytes: written under a temporary name, then renamed. Creates parent folders.
 
-        Raises TransferFailed when the file is not there or cannot be read.
+        Raises TransferFailed when the file is not there or cannot be read, and FalseFile when it is longer or shorter:
+        no more than `size` bytes are ever written.
         """
 
     async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
@@ -148,7 +160,7 @@ class SupportsSpans(Protocol):
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """Write these parts of `remote` into `local`; otherwise as `push_spans`."""
+        """Write these parts of `remote` into `local`; otherwise as `push_spans`. Raises FalseFile for more bytes."""
 
     async def rename(self, old: str, new: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
         """Rename a file, replacing what had the new name. Raises TransferFailed when the machine refuses."""
@@ -202,6 +214,29 @@ def command_name(argv: Sequence[str]) -> str:
     """The command, short enough for one line of a message."""
     line = shlex.join(argv).replace("\n", "\\n")
     return f"`{line}`" if len(line) <= 120 else f"`{line[:117]}…`"
+
+
+async def read_answer(reader: Reader, argv: Sequence[str], most_bytes: int) -> bytes:
+    """Read a command's output to its end. Raises FalseAnswer as soon as there is more of it than `most_bytes`."""
+    pieces, size = [], 0
+    while piece := await reader.read(_CHUNK_BYTES):
+        size += len(piece)
+        if size > most_bytes:
+            raise too_long(argv, most_bytes)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def read_tail(reader: Reader, most_bytes: int = STDERR_BYTES) -> bytes:
+    """Read to the end, so that nothing is blocked, and return the last bytes."""
+    kept = b""
+    while piece := await reader.read(_CHUNK_BYTES):
+        kept = (kept + piece)[-most_bytes:]
+    return kept
+
+
+def too_long(argv: Sequence[str], most_bytes: int) -> FalseAnswer:
+    return FalseAnswer(f"{command_name(argv)} answered with more than {most_bytes:,} bytes; the rest was not read")
 
 
 def no_answer(what: str, seconds: float) -> Unreachable:

@@ -7,12 +7,13 @@ import inspect
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from stationmaster.errors import HostKeyRefused, TransferFailed, Unreachable
+from stationmaster.errors import FalseFile, HostKeyRefused, TransferFailed, Unreachable
+from stationmaster.model.intake_limits import ANSWER_BYTES, STDERR_BYTES
 from stationmaster.remote.base import (
     SMALL_CALL_SECONDS,
     TRANSFER_IDLE_SECONDS,
@@ -21,6 +22,7 @@ from stationmaster.remote.base import (
     Progress,
     command_name,
     no_answer,
+    too_long,
 )
 
 _CALLS_REMEMBERED = 1000
@@ -101,6 +103,7 @@ class FakeRemote:
         input: bytes | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Completed:
         fault = await self._begin_call("run", *argv, limit=timeout)
         call = Call(argv=tuple(argv), input=input, env=MappingProxyType(dict(env or {})))
@@ -109,6 +112,9 @@ class FakeRemote:
                 done = await self._execute(call)
         except TimeoutError:
             raise no_answer(command_name(argv), timeout) from None
+        if len(done.stdout) > most_bytes:
+            raise too_long(argv, most_bytes)
+        done = replace(done, stderr=done.stderr[-STDERR_BYTES:])
         return Completed(exit_status=None) if fault is ConnectionFault.CUT_AFTER else done
 
     @asynccontextmanager
@@ -148,6 +154,7 @@ class FakeRemote:
         remote: str,
         local: Path,
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
@@ -155,6 +162,8 @@ class FakeRemote:
         if remote not in self.files:
             raise TransferFailed(f"{remote} could not be read: no such file")
         data = self.files[remote]
+        if len(data) != size:
+            raise FalseFile(f"{remote} has {len(data):,} bytes, and {size:,} were reported")
         if fault is not ConnectionFault.CUT_AFTER:
             _write(local, _corrupted(data) if fault is ConnectionFault.CORRUPT else data)
         _finish_transfer(fault, progress, len(data))

@@ -12,10 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from stationmaster.errors import CommandFailed, TransferFailed
+from stationmaster.errors import FalseAnswer, TransferFailed
 from stationmaster.files import sha256_of
 from stationmaster.model import OutputFile
-from stationmaster.remote.base import Completed, Remote, require_success
+from stationmaster.model.intake_limits import (
+    ANSWER_BYTES,
+    BYTES_PER_CHUNK,
+    JSON_VALUES,
+    MESSAGE_CHARACTERS,
+    NAME_CHARACTERS,
+    OUTPUT_FILES,
+    PATH_CHARACTERS,
+    PLAN_STEPS,
+    VERB_BYTES,
+)
+from stationmaster.remote.base import Completed, Remote, require_success, too_long
 from stationmaster.remote.status import (
     Since,
     Status,
@@ -23,6 +34,7 @@ from stationmaster.remote.status import (
     parse_sha256,
     parse_size,
     parse_status,
+    parse_text,
 )
 
 #: `follow` prints at least every 5 s; after three missed lines the connection counts as dead.
@@ -30,6 +42,9 @@ _FOLLOW_IDLE_SECONDS = 20.0
 
 #: Linux limits the length of one argument, and over SSH the whole command is one argument.
 _COMMAND_BYTES = 100_000
+
+_LAST_LINES = 20  # among which the answer is looked for
+_VERB_AT = 4  # python trackside.pyz --root ROOT VERB …
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +58,14 @@ class Unpacked:
     sha256: str
     files: int
     already: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """The declared outputs, and how many more there are than are listed."""
+
+    files: tuple[OutputFile, ...]
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +90,8 @@ class CleanupState:
 class Host:
     """One job's folder on a machine. Every call is one round trip and may be repeated.
 
-    All raise Unreachable when the result is unknown, and CommandFailed when trackside failed or its answer cannot
-    be parsed.
+    All raise Unreachable when the result is unknown, CommandFailed when trackside failed, and FalseAnswer when its
+    answer is too long or cannot be parsed.
     """
 
     def __init__(
@@ -103,13 +126,12 @@ class Host:
     async def preflight(self, *, allocate: bool = True) -> dict[str, Any]:
         """Check the machine: disk, GPUs, driver, and with `allocate` whether GPU memory can be allocated."""
         argv = self._argv("preflight", *(() if allocate else ("--no-allocation",)))
-        return _answer(argv, await self.remote.run(argv, timeout=self._limit + 30.0))
+        return await self._ask(argv, limit=self._limit + 30.0)
 
     async def look(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of a training that was started by hand: its process, its logs, its output folder."""
         argv = self._argv("look")
-        question = json.dumps(asked).encode()
-        return _answer(argv, await self.remote.run(argv, input=question, timeout=self._limit + 30.0))
+        return await self._ask(argv, input=json.dumps(asked).encode(), limit=self._limit + 30.0)
 
     async def put_plan(self, plan: Mapping[str, Any]) -> None:
         """Upload plan.json. It holds no secrets, only their names."""
@@ -122,13 +144,13 @@ class Host:
         The bytes are not verified: the cache names them by their hash, and may be damaged.
         """
         argv = self._argv("take", archive, "--sha256", sha256, "--room", str(room_bytes))
-        return bool(_answer(argv, await self.remote.run(argv, timeout=self._file_limit)).get("taken"))
+        return bool((await self._ask(argv, limit=self._file_limit)).get("taken"))
 
     async def cache_archive(self, archive: str, sha256: str, *, most_bytes: int, most_seconds: float) -> None:
         """Keep a verified archive in the machine's cache for later jobs, within these limits for the whole cache."""
         bounds = ("--most-bytes", str(most_bytes), "--most-age", f"{most_seconds:.0f}")
         argv = self._argv("keep", archive, "--sha256", sha256, *bounds)
-        _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+        await self._ask(argv, limit=self._file_limit)
 
     async def unpack(self, archive: str, directory: str, sha256: str) -> Unpacked:
         """Unpack the archive into `directory`. Raises TransferFailed if the archive has another hash."""
@@ -136,13 +158,15 @@ class Host:
         done = await self.remote.run(argv, timeout=self._file_limit)
         answer = _last_object(done.stdout)
         if answer is not None and answer.get("ok") is False:
-            raise TransferFailed(f"{archive} has SHA-256 {answer.get('sha256')} on the machine, not {sha256}")
+            found = parse_text(answer.get("sha256"), NAME_CHARACTERS)
+            raise TransferFailed(f"{archive} has SHA-256 {found} on the machine, not {sha256}")
         answer = _answer(argv, done)
-        return Unpacked(
-            sha256=str(answer.get("sha256") or sha256),
-            files=int(answer.get("files") or 0),
-            already=bool(answer.get("already")),
-        )
+        with _understanding(argv, answer):
+            return Unpacked(
+                sha256=parse_sha256(answer.get("sha256") or sha256),
+                files=parse_size(answer.get("files") or 0),
+                already=bool(answer.get("already")),
+            )
 
     async def start(self, secrets: Mapping[str, str] | None = None) -> Status:
         """Start a supervisor, unless one runs or the plan is finished. Secrets go through standard input only."""
@@ -171,8 +195,8 @@ class Host:
 
     async def carry_out(self, verb: str, order: Mapping[str, Any], *, further_seconds: float = 0.0) -> dict[str, Any]:
         """Run a verb that takes an order on standard input, the only way to pass signed addresses; its answer."""
-        argv, sent = self._argv(verb), json.dumps(order).encode()
-        return _answer(argv, await self.remote.run(argv, input=sent, timeout=self._file_limit + further_seconds))
+        sent = json.dumps(order).encode()
+        return await self._ask(self._argv(verb), input=sent, limit=self._file_limit + further_seconds)
 
     async def follow(
         self, since: Since | None = None, *, interval_seconds: float = 0.1
@@ -180,10 +204,9 @@ class Host:
         """Yield statuses as they happen, each with the log since the one before. Close it with `aclosing`."""
         argv = self._argv("follow", *_since(since), "--interval", f"{interval_seconds:g}")
         async with self.remote.stream(argv, timeout_idle=_FOLLOW_IDLE_SECONDS) as stream:
-            rest = b""
+            unfinished = _UnfinishedLine(argv, VERB_BYTES["follow"])
             async for chunk in stream:
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
+                for line in unfinished.completed_by(chunk):
                     if (answer := _object(line)) is not None:
                         yield _status(argv, answer)
             require_success(argv, Completed(exit_status=stream.exit_status, stderr=stream.stderr))
@@ -203,61 +226,73 @@ class Host:
 
     async def _request(self, verb: str, request: str, wait_seconds: float) -> RequestState:
         argv = self._argv(verb, "--id", request, "--wait", f"{wait_seconds:g}")
-        answer = _answer(argv, await self.remote.run(argv, timeout=self._limit + wait_seconds))
+        answer = await self._ask(argv, limit=self._limit + wait_seconds)
         with _understanding(argv, answer):
-            files = tuple(str(path) for path in answer["files"])
-            return RequestState(state=str(answer["state"]), files=files, problem=str(answer.get("problem", "")))
+            return RequestState(
+                state=parse_text(answer["state"], NAME_CHARACTERS),
+                files=tuple(parse_text(path, PATH_CHARACTERS) for path in answer["files"][:OUTPUT_FILES]),
+                problem=parse_text(answer.get("problem", ""), MESSAGE_CHARACTERS),
+            )
 
     async def cleanup(self, grace_seconds: float = 10.0) -> CleanupState:
         """Stop the job's steps and start the recipe's cleanup; repeated calls return its state."""
         argv = self._argv("cleanup", "--grace", f"{grace_seconds:g}")
-        answer = _answer(argv, await self.remote.run(argv, timeout=self._limit + grace_seconds))
+        answer = await self._ask(argv, limit=self._limit + grace_seconds)
         with _understanding(argv, answer):
-            failed = [str(step["name"]) for step in answer["steps"] if step["state"] == "failed"]
-            return CleanupState(state=str(answer["state"]), failed=tuple(failed), tail=str(answer["tail"]))
+            failed = [step["name"] for step in answer["steps"][:PLAN_STEPS] if step["state"] == "failed"]
+            return CleanupState(
+                state=parse_text(answer["state"], NAME_CHARACTERS),
+                failed=tuple(parse_text(name, NAME_CHARACTERS) for name in failed),
+                tail=parse_text(answer["tail"], MESSAGE_CHARACTERS),
+            )
 
     async def hash(self, paths: Sequence[str]) -> dict[str, FileHash | None]:
         """Return SHA-256 and size of each file, None for a missing one."""
         found: dict[str, FileHash | None] = {}
         for some in batched(paths, most_bytes=_COMMAND_BYTES):
             argv = self._argv("hash", *some)
-            answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+            answer = await self._ask(argv, limit=self._file_limit)
             with _understanding(argv, answer):
-                found |= {str(path): _file_hash(each) for path, each in answer["files"].items()}
+                found |= {path: _file_hash(answer["files"].get(path)) for path in some}
         return found
 
-    async def chunk_hashes(self, path: str, chunk_bytes: int, *, end_writers: bool = False) -> tuple[str, ...]:
-        """Return the SHA-256 of each successive piece of a file; empty for a missing one.
+    async def chunk_hashes(
+        self, path: str, chunk_bytes: int, *, size: int, end_writers: bool = False
+    ) -> tuple[str, ...]:
+        """Return the SHA-256 of each successive piece of a file of `size` bytes; empty for a missing one.
 
         `end_writers` first ends every rsync that an earlier connection left behind and that writes to it.
         """
         first = ("--end-writers",) if end_writers else ()
         argv = self._argv("hash", "--chunks", str(chunk_bytes), *first, path)
-        answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+        further_bytes = BYTES_PER_CHUNK * -(-size // chunk_bytes)
+        answer = await self._ask(argv, limit=self._file_limit, further_bytes=further_bytes)
         with _understanding(argv, answer):
             found = answer["files"][path]
-            return () if found is None else tuple(str(chunk) for chunk in found["chunks"])
+            return () if found is None else tuple(parse_sha256(chunk) for chunk in found["chunks"])
 
     async def first_bytes(self, path: str, count: int) -> bytes:
         """Return the first bytes of a file, fewer if it is shorter; trackside allows at most 1 MiB."""
         argv = self._argv("read", "--bytes", str(count), path)
-        answer = _answer(argv, await self.remote.run(argv, timeout=self._limit))
+        answer = await self._ask(argv, limit=self._limit)
         with _understanding(argv, answer):
             return base64.b64decode(answer["data"], validate=True)[:count]
 
-    async def inventory(self) -> tuple[OutputFile, ...]:
-        """Return all declared outputs with their hashes."""
+    async def inventory(self) -> Inventory:
+        """Return the declared outputs with their hashes."""
         argv = self._argv("inventory")
-        answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+        answer = await self._ask(argv, limit=self._file_limit)
         with _understanding(argv, answer):
-            return tuple(parse_output(output) for output in answer["outputs"])
+            listed = answer["outputs"]
+            files = tuple(parse_output(output) for output in listed[:OUTPUT_FILES])
+            return Inventory(files=files, left_out=len(listed) - len(files) + parse_size(answer.get("left_out") or 0))
 
     async def logs(self, *, step: int | None = None, tail: int | None = None) -> str:
         """Return the log as text, all steps joined unless `step` is given."""
         chosen = () if step is None else ("--step", str(step))
         last = () if tail is None else ("--tail", str(tail))
         argv = self._argv("logs", *chosen, *last)
-        done = await self.remote.run(argv, timeout=self._file_limit)
+        done = await self.remote.run(argv, timeout=self._file_limit, most_bytes=VERB_BYTES["logs"])
         require_success(argv, done)
         return done.stdout.decode(errors="replace")
 
@@ -269,14 +304,45 @@ class Host:
         return [self._python, self._pyz, "--root", self.root, verb, *arguments]
 
     async def _installed_sha256(self) -> str | None:
-        done = await self.remote.run(self._argv("hash", "trackside.pyz"), timeout=self._limit)
+        """The hash of the trackside that is there; None if there is none, or it cannot be run."""
+        argv = self._argv("hash", "trackside.pyz")
+        done = await self.remote.run(argv, timeout=self._limit)
         answer = _last_object(done.stdout) or {}
-        found = (answer.get("files") or {}).get("trackside.pyz")
-        return None if found is None else str(found.get("sha256"))
+        with _understanding(argv, answer):
+            found = _file_hash((answer.get("files") or {}).get("trackside.pyz"))
+            return None if found is None else found.sha256
 
     async def _status_call(self, argv: Sequence[str], *, limit: float, input: bytes | None = None) -> Status:
-        done = await self.remote.run(argv, input=input, timeout=limit)
-        return _status(argv, _answer(argv, done))
+        return _status(argv, await self._ask(argv, limit=limit, input=input))
+
+    async def _ask(
+        self, argv: Sequence[str], *, limit: float, input: bytes | None = None, further_bytes: int = 0
+    ) -> dict[str, Any]:
+        most_bytes = VERB_BYTES.get(argv[_VERB_AT], ANSWER_BYTES) + further_bytes
+        return _answer(argv, await self.remote.run(argv, input=input, timeout=limit, most_bytes=most_bytes))
+
+
+class _UnfinishedLine:
+    """The beginning of a line of a stream, whose end has not come yet."""
+
+    def __init__(self, argv: Sequence[str], most_bytes: int) -> None:
+        self._argv = argv
+        self._most_bytes = most_bytes
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def completed_by(self, chunk: bytes) -> list[bytes]:
+        """The lines that the chunk completes. Raises FalseAnswer for a line that is too long."""
+        first, *others = chunk.split(b"\n")
+        self._pieces.append(first)
+        self._size += len(first)
+        if self._size > self._most_bytes:
+            raise too_long(self._argv, self._most_bytes)
+        if not others:
+            return []
+        lines = [b"".join(self._pieces), *others[:-1]]
+        self._pieces, self._size = [others[-1]], len(others[-1])
+        return lines
 
 
 def batched(paths: Sequence[str], *, most_bytes: int) -> Iterator[list[str]]:
@@ -320,26 +386,30 @@ def _answer(argv: Sequence[str], done: Completed) -> dict[str, Any]:
 
 def _last_object(output: bytes) -> dict[str, Any] | None:
     """Return the last line that is a JSON object: images may print a banner before it."""
-    for line in reversed(output.splitlines()):
+    for line in reversed(output.rstrip().rsplit(b"\n", _LAST_LINES)):
         if (answer := _object(line)) is not None:
             return answer
     return None
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
-    if not line.lstrip().startswith(b"{"):
+    """The JSON object in a line; None for anything else, also for more values or levels than an honest one has."""
+    if not line.lstrip().startswith(b"{") or sum(map(line.count, (b",", b"[", b"{"))) > JSON_VALUES:
         return None
     try:
-        value = json.loads(line)
-    except ValueError:
+        value = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _nonsense(argv: Sequence[str], output: bytes) -> CommandFailed:
-    lines = output.decode(errors="replace").strip().splitlines()
-    shown = lines[0][:200] if lines else "nothing"
-    return CommandFailed(f"trackside {argv[4]} printed no valid answer: {shown}")
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _nonsense(argv: Sequence[str], output: bytes) -> FalseAnswer:
+    lines = output[:NAME_CHARACTERS].decode(errors="replace").strip().splitlines()
+    return FalseAnswer(f"trackside {argv[_VERB_AT]} printed no valid answer: {lines[0] if lines else 'nothing'}")
 
 
 def _status(argv: Sequence[str], answer: Mapping[str, Any]) -> Status:
@@ -355,5 +425,5 @@ def _file_hash(found: Mapping[str, Any] | None) -> FileHash | None:
 def _understanding(argv: Sequence[str], answer: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise _nonsense(argv, json.dumps(answer).encode()) from problem

@@ -12,7 +12,8 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import BinaryIO, TypeVar
 
-from stationmaster.errors import TransferFailed, Unreachable
+from stationmaster.errors import FalseFile, TransferFailed, Unreachable
+from stationmaster.model.intake_limits import ANSWER_BYTES
 from stationmaster.remote.base import (
     SMALL_CALL_SECONDS,
     TRANSFER_IDLE_SECONDS,
@@ -21,6 +22,8 @@ from stationmaster.remote.base import (
     Progress,
     command_name,
     no_answer,
+    read_answer,
+    read_tail,
 )
 
 _T = TypeVar("_T")
@@ -46,6 +49,7 @@ class LocalRemote:
         input: bytes | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Completed:
         """Run one command. At the timeout its whole process group is killed and Unreachable is raised."""
         try:
@@ -54,7 +58,7 @@ class LocalRemote:
             return _could_not_start(argv, problem)
         try:
             async with asyncio.timeout(timeout):
-                stdout, stderr = await process.communicate(input)
+                stdout, stderr = await _collect(process, input, argv, most_bytes)
         except TimeoutError:
             raise no_answer(command_name(argv), timeout) from None
         finally:
@@ -90,10 +94,11 @@ class LocalRemote:
         remote: str,
         local: Path,
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        await _copy(self._path(remote), local, progress, timeout_idle)
+        await _copy(self._path(remote), local, progress, timeout_idle, size=size)
 
     async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
         try:
@@ -205,12 +210,42 @@ async def _end_group(process: asyncio.subprocess.Process) -> None:
             await process.communicate()
 
 
-async def _copy(source: Path, target: Path, progress: Progress | None, timeout_idle: float) -> None:
+async def _collect(
+    process: asyncio.subprocess.Process, input: bytes | None, argv: Sequence[str], most_bytes: int
+) -> tuple[bytes, bytes]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    sending = asyncio.create_task(_send(process, input))
+    errors = asyncio.create_task(read_tail(process.stderr))
+    try:
+        stdout = await read_answer(process.stdout, argv, most_bytes)
+        stderr = await errors
+        await sending
+        await process.wait()
+    finally:
+        sending.cancel()
+        errors.cancel()
+    return stdout, stderr
+
+
+async def _send(process: asyncio.subprocess.Process, input: bytes | None) -> None:
+    if process.stdin is None:
+        return
+    with suppress(BrokenPipeError, ConnectionResetError):  # a command need not read its input
+        process.stdin.write(input or b"")
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _copy(
+    source: Path, target: Path, progress: Progress | None, timeout_idle: float, *, size: int | None = None
+) -> None:
+    """Copy a file; one that does not have `size` bytes, if that is known, raises FalseFile."""
     part = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            await _copy_bytes(source, part, progress, timeout_idle)
+            await _copy_bytes(source, part, progress, timeout_idle, size)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
@@ -220,9 +255,13 @@ async def _copy(source: Path, target: Path, progress: Progress | None, timeout_i
         raise TransferFailed(f"{source} could not be copied to {target}: {problem.strerror}") from problem
 
 
-async def _copy_bytes(source: Path, part: Path, progress: Progress | None, timeout_idle: float) -> None:
+async def _copy_bytes(
+    source: Path, part: Path, progress: Progress | None, timeout_idle: float, size: int | None
+) -> None:
     with source.open("rb") as reading, part.open("wb") as writing:
         total = os.fstat(reading.fileno()).st_size
+        if size not in (None, total):
+            raise FalseFile(f"{source} has {total:,} bytes, and {size:,} were reported")
         copied = 0
         while True:
             async with asyncio.timeout(timeout_idle):
@@ -230,6 +269,8 @@ async def _copy_bytes(source: Path, part: Path, progress: Progress | None, timeo
             if count == 0:
                 return
             copied += count
+            if size is not None and copied > size:
+                raise FalseFile(f"{source} became longer than the {size:,} bytes that were reported")
             if progress is not None:
                 progress(copied, total)
 

@@ -27,7 +27,7 @@ async def spans_to_push(host: Host, local: Path, path: str, wanted: FileHash) ->
     part = _far_part(path, wanted)
     if await host.remote.stat(host.path(part)) is None:  # does not start a program on the machine
         return _whole(wanted)
-    there = await host.chunk_hashes(part, CHUNK_BYTES, end_writers=True)
+    there = await host.chunk_hashes(part, CHUNK_BYTES, size=wanted.size, end_writers=True)
     return await asyncio.to_thread(_missing, local, wanted.size, there) if there else _whole(wanted)
 
 
@@ -57,7 +57,7 @@ async def spans_to_pull(host: Host, path: str, part: Path, wanted: FileHash) -> 
     """Return the parts of the machine's file that `part` lacks."""
     if not await asyncio.to_thread(part.exists):
         return _whole(wanted)
-    there = await host.chunk_hashes(path, CHUNK_BYTES)
+    there = await host.chunk_hashes(path, CHUNK_BYTES, size=wanted.size)
     if len(there) != -(-wanted.size // CHUNK_BYTES):
         raise TransferFailed(f"{path} has changed on the machine since its hash was read")
     return await asyncio.to_thread(_missing, part, wanted.size, there)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import asyncssh
 
-from stationmaster.errors import TransferFailed, Unreachable
+from stationmaster.errors import FalseFile, TransferFailed, Unreachable
 from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Span
 from stationmaster.remote.ssh_client import SshClient, ssh_client
 from stationmaster.remote.ssh_connection import SshTarget
@@ -34,6 +34,9 @@ _SSH_FAILED = 255
 _KILLED = 20
 _LOST = frozenset({10, 12, _KILLED, 30, 35, _SSH_FAILED})  # also the exit codes of a broken or silent connection
 _FULL = re.compile(r"\((28|122)\)")  # disk full or quota used up: the number is the same in every language
+_TOO_LONG = re.compile(r"\(27\)")  # a file became too large for the limit of its process
+_FILE_SIZE_SIGNALS = frozenset({-signal.SIGXFSZ, 128 + signal.SIGXFSZ})
+_LIMIT_UNIT_BYTES = 512
 _END_SECONDS = 1.0  # rsync itself would wait ten seconds for its peer
 _CHUNK_BYTES = 1 << 16
 _KEPT_BYTES = 1 << 14
@@ -69,7 +72,10 @@ class Rsync:
     async def fetch_tail(self, remote: str, local: Path, tail: Span, moved: Progress, lost: _Lost) -> None:
         """Append the rest of `remote` to `local`, which ends where `tail` begins. Fails when `lost` returns."""
         failure = f"{remote} could not be fetched to {local}"
-        await self._carry(_APPEND, self._there(remote), _here(local), _of_tail(tail, moved), lost, failure)
+        most_bytes = tail.offset + tail.size
+        await self._carry(
+            _APPEND, self._there(remote), _here(local), _of_tail(tail, moved), lost, failure, most_bytes=most_bytes
+        )
 
     async def send_tree(self, folder: Path, remote: str, moved: Callable[[int], None], lost: _Lost) -> None:
         """Upload every file below `folder`, following links, to `remote`; each appears there whole."""
@@ -100,8 +106,17 @@ class Rsync:
         return (int(found[1]), int(found[2])) >= _LEAST_VERSION
 
     async def _carry(
-        self, how: Sequence[str], source: str, target: str, moved: _Moved, lost: _Lost, failure: str
+        self,
+        how: Sequence[str],
+        source: str,
+        target: str,
+        moved: _Moved,
+        lost: _Lost,
+        failure: str,
+        *,
+        most_bytes: int | None = None,
     ) -> None:
+        """Run rsync; with `most_bytes` the system itself lets it write no file longer than that."""
         argv = [
             *(self.program, *how, "--protect-args", "--no-motd"),
             *("--info=progress2", "--no-human-readable", "--outbuf=N"),
@@ -110,8 +125,10 @@ class Rsync:
             *("--rsync-path", shlex.join(self._far)),
             *("--", source, target),
         ]
-        process = await self._spawn(argv)
+        process = await self._spawn(argv if most_bytes is None else _writing_at_most(most_bytes, argv))
         status, stderr = await _run_to_end(process, moved, lost)
+        if status != 0 and most_bytes is not None and (_TOO_LONG.search(stderr) or status in _FILE_SIZE_SIGNALS):
+            raise FalseFile(f"{failure}: more than the {most_bytes:,} bytes came that were reported")
         if status != 0:
             raise _problem(failure, status, stderr)
 
@@ -175,6 +192,15 @@ def bytes_moved(text: bytes) -> int | None:
     """
     found = re.findall(rb"[\r\n]\s*(\d+)\s+\d+%", b"\n" + text)
     return int(found[-1]) if found else None
+
+
+def _writing_at_most(most_bytes: int, argv: Sequence[str]) -> list[str]:
+    """The command under a limit for the size of the files that it writes: the machine's rsync is a stranger's.
+
+    The shell counts in units of 512 bytes; what is too long by less than one is found by its size and hash.
+    """
+    units = -(-most_bytes // _LIMIT_UNIT_BYTES)
+    return ["/bin/sh", "-c", 'ulimit -f "$1" && shift && exec "$@"', "sh", str(units), *argv]
 
 
 def _of_tail(tail: Span, moved: Progress) -> _Moved:

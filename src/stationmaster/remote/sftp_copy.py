@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 
 import asyncssh
 
-from stationmaster.errors import TransferFailed
+from stationmaster.errors import FalseFile, TransferFailed
 from stationmaster.remote.base import Progress, Span
 
 _FALLBACK_BLOCK_BYTES = 1 << 15
@@ -48,23 +48,37 @@ async def send_file(
 
 
 async def fetch_file(
-    sftp: asyncssh.SFTPClient, remote: str, local: Path, moved: Progress, spans: Sequence[Span] | None = None
+    sftp: asyncssh.SFTPClient,
+    remote: str,
+    local: Path,
+    moved: Progress,
+    spans: Sequence[Span] | None = None,
+    *,
+    size: int,
 ) -> None:
-    """Copy `remote` to `local`, or only `spans` of it. Raises TransferFailed if either disk refuses."""
+    """Copy `remote`, which has `size` bytes, to `local`, or only `spans` of it.
+
+    Raises TransferFailed if either disk refuses, and FalseFile if the machine's file has another size or a block comes
+    with more bytes than were asked for.
+    """
     failure = f"{remote} could not be fetched to {local}"
     with _open(local, _mode(local, spans), failure) as here, refused_by_far_disk(failure):
         there = await sftp.open(remote, "rb", block_size=0)
 
-        async def copy_block(offset: int, size: int) -> None:
-            while size > 0:
-                data = cast(bytes, await there.read(size, offset))
+        async def copy_block(offset: int, count: int) -> None:
+            while count > 0:
+                data = cast(bytes, await there.read(count, offset))
                 if not data:
                     raise TransferFailed(f"{failure}: it became shorter during the transfer")
+                if len(data) > count:
+                    raise FalseFile(f"{failure}: more bytes came than were asked for")
                 with refused_by_near_disk(failure):
                     await asyncio.to_thread(os.pwrite, here.fileno(), data, offset)
-                offset, size = offset + len(data), size - len(data)
+                offset, count = offset + len(data), count - len(data)
 
-        wanted = _whole((await there.stat()).size or 0) if spans is None else spans
+        if spans is None and (there_size := (await there.stat()).size or 0) != size:
+            raise FalseFile(f"{failure}: it has {there_size:,} bytes, and {size:,} were reported")
+        wanted = _whole(size) if spans is None else spans
         await _copy(wanted, _block_bytes(sftp.limits.max_read_len), copy_block, moved)
         await there.close()
 

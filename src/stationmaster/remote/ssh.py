@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 import asyncssh
 
 from stationmaster.errors import TransferFailed, Unreachable
+from stationmaster.model.intake_limits import ANSWER_BYTES
 from stationmaster.remote.base import (
     SMALL_CALL_SECONDS,
     TRANSFER_IDLE_SECONDS,
@@ -24,6 +25,8 @@ from stationmaster.remote.base import (
     Span,
     command_name,
     no_answer,
+    read_answer,
+    read_tail,
     require_success,
 )
 from stationmaster.remote.rsync import Rsync, opened_rsync, split_tail, staged
@@ -31,7 +34,6 @@ from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refu
 from stationmaster.remote.ssh_connection import SshTarget, open_channel, open_connection, unreachable_when_lost
 
 _CHUNK_BYTES = 1 << 16
-_STDERR_KEPT_BYTES = 1 << 16
 _CLOSE_SECONDS = 2.0
 _MOST_CHANNELS = 8  # at once; OpenSSH's default limit is ten
 
@@ -68,13 +70,14 @@ class SshRemote:
         input: bytes | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Completed:
         command = _command_line(argv, {**dict(self._target.environment), **(env or {})})
         async with self._limited(command_name(argv), timeout), self._using(timeout) as link, link.channels:
             with unreachable_when_lost(self._name):
                 process = await open_channel(partial(link.connection.create_process, command, encoding=None))
             try:
-                return await _collect(process, input)
+                return await _collect(process, input, argv, most_bytes)
             finally:
                 _abandon(process)
 
@@ -124,6 +127,7 @@ class SshRemote:
         remote: str,
         local: Path,
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
@@ -133,7 +137,7 @@ class SshRemote:
             _make_parent(local)
         try:
             async with self._transfer(what, timeout_idle, progress) as (sftp, moved):
-                await fetch_file(sftp, remote, part, moved)
+                await fetch_file(sftp, remote, part, moved, size=size)
             with refused_by_near_disk(f"{local} cannot be replaced"):
                 _rename(part, local)
         finally:
@@ -177,7 +181,7 @@ class SshRemote:
         what = f"{self._name}, during the download of {remote},"
         by_sftp, tail = await self._split_for_rsync(spans, size)
         async with self._transfer(what, timeout_idle, _of_all(progress, spans)) as (sftp, moved):
-            await fetch_file(sftp, remote, local, moved, by_sftp)
+            await fetch_file(sftp, remote, local, moved, by_sftp, size=size)
         if tail is not None:
             with refused_by_near_disk(f"{local} cannot be shortened"):
                 await asyncio.to_thread(os.truncate, local, tail.offset)
@@ -413,14 +417,21 @@ def _command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
     return shlex.join(["env", *assignments, *argv] if assignments else argv)
 
 
-async def _collect(process: asyncssh.SSHClientProcess[bytes], input: bytes | None) -> Completed:
+async def _collect(
+    process: asyncssh.SSHClientProcess[bytes], input: bytes | None, argv: Sequence[str], most_bytes: int
+) -> Completed:
+    errors = asyncio.create_task(_tail(process.stderr))
     try:
         if input:
             process.stdin.write(input)
         process.stdin.write_eof()
-        stdout, stderr = await process.communicate()
+        stdout = await read_answer(process.stdout, argv, most_bytes)
+        stderr = await errors
+        await process.wait_closed()
     except (asyncssh.DisconnectError, OSError):
         return Completed(exit_status=None)
+    finally:
+        errors.cancel()
     return Completed(exit_status=_exit_status(process), stdout=stdout, stderr=stderr)
 
 
@@ -439,12 +450,10 @@ def _abandon(process: asyncssh.SSHClientProcess[bytes]) -> None:
 
 
 async def _tail(reader: asyncssh.SSHReader[bytes]) -> bytes:
-    """Read stderr to its end, so that it never blocks stdout, and return its tail."""
-    kept = b""
+    """The end of stderr; empty when the connection is lost."""
     with suppress(asyncssh.Error, OSError):
-        while chunk := await reader.read(_CHUNK_BYTES):
-            kept = (kept + chunk)[-_STDERR_KEPT_BYTES:]
-    return kept
+        return await read_tail(reader)
+    return b""
 
 
 def _make_parent(path: Path) -> None:

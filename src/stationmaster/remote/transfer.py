@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
-from stationmaster.errors import DiskFull, TransferFailed
+from stationmaster.errors import DiskFull, FalseFile, TransferFailed
 from stationmaster.files import rename_durably, sha256_of
 from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Remote, Span, SupportsMany, SupportsSpans
 from stationmaster.remote.host import FileHash, Host
@@ -55,7 +55,7 @@ async def push_all_verified(
     There must be room for the files and for the `further_bytes` that are made from them. One request asks for all
     hashes: a round trip for each file would take longer than the files. After a lost connection the same call sends
     only what did not arrive. Raises DiskFull before anything is sent or when the disk fills up during the transfer,
-    and TransferFailed when a hash is wrong twice.
+    and FalseFile when a hash is wrong twice.
     """
     found = await _far_hashes(host, files)
     missing = [file for file in files if found[file.path] != file.sha256]
@@ -74,26 +74,26 @@ async def push_all_verified(
             return sent
     file = missing[0]
     arrived = found[file.path]
-    raise TransferFailed(f"{file.path} arrived with SHA-256 {arrived} instead of {file.sha256}, {_TRIES} times")
+    raise FalseFile(f"{file.path} arrived with SHA-256 {arrived} instead of {file.sha256}, {_TRIES} times")
 
 
 async def pull_verified(
     host: Host,
     path: str,
     local: Path,
-    sha256: str | None = None,
+    wanted: FileHash | None = None,
     *,
     parts: Path | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Download `path` from the job's folder to `local`, flushed to disk; an identical file is not downloaded again.
 
-    `sha256` is the file's hash from an inventory; without it the machine reads the file again. What arrived before a
-    lost connection stays in `parts`, a folder on the same disk, else beside `local`, and the next call resumes there.
-    Raises DiskFull before anything is downloaded or when the disk fills up during the transfer, and TransferFailed
-    when the file is missing or its hash is wrong twice.
+    `wanted` is the file's hash and size from an inventory; without it the machine reads the file again. What arrived
+    before a lost connection stays in `parts`, a folder on the same disk, else beside `local`, and the next call resumes
+    there. Raises DiskFull before anything is downloaded or when the disk fills up during the transfer, TransferFailed
+    when the file is missing, and FalseFile when its size or, twice, its hash is not what the machine reported.
     """
-    wanted = await _far_file(host, path, sha256)
+    wanted = wanted or await _far_file(host, path)
     if await asyncio.to_thread(_is_equal, local, wanted):
         return local
     part = (parts or local.parent) / f".{wanted.sha256[:16]}.fetching"
@@ -108,7 +108,7 @@ async def pull_verified(
     except (TransferFailed, DiskFull):
         _remove(part)
         raise
-    raise TransferFailed(f"{path} did not arrive with SHA-256 {wanted.sha256}, {_TRIES} times")
+    raise FalseFile(f"{path} did not arrive with SHA-256 {wanted.sha256}, {_TRIES} times")
 
 
 async def _spans(host: Host, file: Sending) -> Sequence[Span]:
@@ -154,7 +154,7 @@ async def _pull(host: Host, path: str, part: Path, wanted: FileHash, progress: P
     remote = host.remote
     if not _is_resumable(remote, wanted.size):
         _require_near_room(part, wanted.size)
-        await remote.pull(host.path(path), part, progress=progress)
+        await remote.pull(host.path(path), part, size=wanted.size, progress=progress)
         return
     spans = await spans_to_pull(host, path, part, wanted)
     _require_near_room(part, sum(span.size for span in spans))
@@ -176,13 +176,8 @@ async def _far_hashes(host: Host, files: Sequence[Sending]) -> dict[str, str | N
     return {file.path: None if (known := found.get(file.path)) is None else known.sha256 for file in files}
 
 
-async def _far_file(host: Host, path: str, sha256: str | None) -> FileHash:
-    """Return size and hash of a file on the machine, without reading it again where the hash is known."""
-    if sha256 is None:
-        found = (await host.hash([path])).get(path)
-    else:
-        stat = await host.remote.stat(host.path(path))
-        found = None if stat is None else FileHash(sha256=sha256, size=stat.size)
+async def _far_file(host: Host, path: str) -> FileHash:
+    found = (await host.hash([path])).get(path)
     if found is None:
         raise TransferFailed(f"{path} is not on the machine")
     return found

@@ -36,6 +36,9 @@ class TransferSettings(Section):
         return int(self.cache_gb * 1e9)
 
 
+DEFAULT_DOWNLOAD_CAP_BYTES = 500 * 2**30
+
+
 class ArtifactSettings(Section):
     every: Duration = 600.0
     """Interval between downloads of checkpoints while a training runs; 0 downloads models only at the end."""
@@ -44,6 +47,9 @@ class ArtifactSettings(Section):
     keep: int = Field(default=2, ge=1)
     """Number of downloaded checkpoints to keep locally: the best, the latest, then newer before older. After the
     training, as many are downloaded beside the model, unless `every` is 0."""
+    cap_bytes: int = Field(default=DEFAULT_DOWNLOAD_CAP_BYTES, ge=1024)
+    """Most bytes to download after a training, all its files together. A model that is larger stays on the machine,
+    which is stopped, until you raise this; of the other files those that fit are downloaded."""
     keep_local: bool = True
     """Whether to keep results locally even if they are stored elsewhere."""
     mirror: bool = False

@@ -10,6 +10,9 @@ from trackside.root import Root
 from trackside.steps.expected import matching_files
 from trackside.steps.plan import Plan
 
+MOST_FILES = 2000
+_MODELS = ("checkpoint", "state")
+
 
 def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
     """Return every declared output that exists, once, by path; the first matching pattern gives the kind."""
@@ -22,12 +25,16 @@ def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
     return [found[relative] for relative in sorted(found)]
 
 
-def take_inventory(root: Root, plan: Plan) -> list[dict[str, Any]]:
-    """Return every declared output with its SHA-256; unchanged files are not read again."""
+def take_inventory(root: Root, plan: Plan) -> dict[str, Any]:
+    """Return the declared outputs with their SHA-256, and how many were left out; unchanged files are not read again.
+
+    Home takes no more than `MOST_FILES`.
+    """
     from trackside.transfer.hashing import sha256_of_steady_file  # loads OpenSSL, which no other verb needs
 
     known = read_record(root.hashes) or {}
-    listed = list_outputs(root, plan)
+    found = list_outputs(root, plan)
+    listed = sorted(most_wanted_first(found)[:MOST_FILES], key=lambda entry: entry["path"])
     fresh = {}
     for entry in listed:
         path = root.inside(entry["path"])
@@ -41,7 +48,12 @@ def take_inventory(root: Root, plan: Plan) -> list[dict[str, Any]]:
             fresh[entry["path"]] = {"mark": mark, "sha256": entry["sha256"]}
     if fresh != known and os.path.isdir(root.own):
         write_record(root.hashes, fresh)
-    return listed
+    return {"outputs": listed, "left_out": len(found) - len(listed)}
+
+
+def most_wanted_first(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return models before everything else, and newer files before older ones."""
+    return sorted(outputs, key=lambda entry: (entry["kind"] not in _MODELS, -entry["mtime"]))
 
 
 def readable_name(path: str) -> str:

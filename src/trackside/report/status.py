@@ -15,7 +15,7 @@ from trackside.records import read_record
 from trackside.report.leftovers import fold_leftovers_of_dead
 from trackside.report.log_chunks import Chunk, Position, parse_positions, read_new
 from trackside.report.machine import read_machine
-from trackside.report.outputs import list_outputs
+from trackside.report.outputs import MOST_FILES, list_outputs, most_wanted_first
 from trackside.report.series import parse_rows_read, read_series
 from trackside.root import Root, stream_name
 from trackside.steps.decide import Finished, decide, secrets_needed
@@ -127,12 +127,12 @@ def _is_training_alive(plan: Plan, facts: Facts) -> bool:
 
 
 def _add_outputs(answer: dict[str, Any], outputs: list[dict[str, Any]], *, room_bytes: int) -> None:
-    """Add as many outputs as fit, newest first when not all do; `inventory` has no such limit."""
+    """Add as many outputs as fit, models and the newest first when not all do."""
     answer["outputs"] = outputs
-    if len(json.dumps(outputs)) <= room_bytes:
+    if len(outputs) <= MOST_FILES and len(json.dumps(outputs)) <= room_bytes:
         return
     kept, used = [], 2
-    for output in sorted(outputs, key=lambda entry: -entry["mtime"]):
+    for output in most_wanted_first(outputs)[:MOST_FILES]:
         used += len(json.dumps(output)) + 2
         if used > room_bytes:
             break

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.errors import CommandFailed, TransferFailed, Unreachable
+from stationmaster.errors import CommandFailed, FalseAnswer, FalseFile, TransferFailed, Unreachable
 from stationmaster.remote.base import check
 from tests.support.asynchronous_tests import asynchronous, names_in, until
 from tests.support.machines.machine_bench import Bench
@@ -43,15 +43,37 @@ async def test_without_input_a_command_reads_the_end_at_once(bench: Bench, given
 async def test_a_big_input_goes_through(bench: Bench) -> None:
     data = b"0123456789abcdef" * (2**21 // 16)
     async with bench.remote() as remote:
-        done = await remote.run(bench.program("copy"), input=data, timeout=150)
+        done = await remote.run(bench.program("copy"), input=data, timeout=150, most_bytes=len(data))
     assert done.stdout == data
 
 
 @asynchronous
 async def test_five_megabytes_of_output_come_whole(bench: Bench) -> None:
     async with bench.remote() as remote:
-        done = await remote.run(bench.program("big", "5000000"), timeout=150)
+        done = await remote.run(bench.program("big", "5000000"), timeout=150, most_bytes=5_000_000)
     assert (done.exit_status, len(done.stdout), set(done.stdout)) == (0, 5_000_000, {ord("x")})
+
+
+@asynchronous
+async def test_more_output_than_was_agreed_is_a_false_answer_and_the_machine_can_be_asked_again(bench: Bench) -> None:
+    async with bench.remote() as remote:
+        with pytest.raises(FalseAnswer, match="more than 4,999,999 bytes"):
+            await remote.run(bench.program("big", "5000000"), timeout=150, most_bytes=4_999_999)
+        assert (await remote.run(bench.program("big", "10"), timeout=150)).stdout == b"x" * 10
+
+
+@pytest.mark.parametrize("said", [1, 299_999, 300_001])
+@asynchronous
+async def test_a_file_of_another_size_than_was_agreed_leaves_nothing_here(
+    bench: Bench, tmp_path: Path, said: int
+) -> None:
+    (tmp_path / "here").write_bytes(b"x" * 300_000)
+    (tmp_path / "home").mkdir()
+    async with bench.remote() as remote:
+        await remote.push(tmp_path / "here", f"{bench.folder}/x")
+        with pytest.raises(FalseFile, match=f"{said:,} were reported"):
+            await remote.pull(f"{bench.folder}/x", tmp_path / "home" / "back", size=said)
+    assert names_in(tmp_path / "home") == []
 
 
 @pytest.mark.parametrize("status", [0, 1, 3, 255])
@@ -162,7 +184,7 @@ async def test_a_file_goes_there_and_comes_back(bench: Bench, tmp_path: Path, na
     async with bench.remote() as remote:
         await remote.push(here, there)
         found = await remote.stat(there)
-        await remote.pull(there, back)
+        await remote.pull(there, back, size=len(EVERY_BYTE))
     assert back.read_bytes() == EVERY_BYTE
     assert found is not None
     assert (found.size, found.is_dir) == (len(EVERY_BYTE), False)
@@ -173,7 +195,7 @@ async def test_an_empty_file_is_a_file(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "here").touch()
     async with bench.remote() as remote:
         await remote.push(tmp_path / "here", f"{bench.folder}/empty")
-        await remote.pull(f"{bench.folder}/empty", tmp_path / "back")
+        await remote.pull(f"{bench.folder}/empty", tmp_path / "back", size=0)
     assert (tmp_path / "back").read_bytes() == b""
 
 
@@ -184,7 +206,7 @@ async def test_a_push_replaces_the_whole_file(bench: Bench, tmp_path: Path) -> N
         for content in (b"a long first content", b"short"):
             (tmp_path / "here").write_bytes(content)
             await remote.push(tmp_path / "here", there)
-        await remote.pull(there, tmp_path / "back")
+        await remote.pull(there, tmp_path / "back", size=5)
     assert (tmp_path / "back").read_bytes() == b"short"
 
 
@@ -195,7 +217,9 @@ async def test_progress_ends_at_the_whole_size(bench: Bench, tmp_path: Path) -> 
     fetched: list[tuple[int, int]] = []
     async with bench.remote() as remote:
         await remote.push(tmp_path / "here", f"{bench.folder}/x", progress=lambda *moved: sent.append(moved))
-        await remote.pull(f"{bench.folder}/x", tmp_path / "back", progress=lambda *moved: fetched.append(moved))
+        await remote.pull(
+            f"{bench.folder}/x", tmp_path / "back", size=300_000, progress=lambda *moved: fetched.append(moved)
+        )
     for moves in (sent, fetched):
         assert moves[-1] == (300_000, 300_000)
         assert moves == sorted(moves)
@@ -205,7 +229,7 @@ async def test_progress_ends_at_the_whole_size(bench: Bench, tmp_path: Path) -> 
 async def test_a_file_that_is_not_there_cannot_be_pulled(bench: Bench, tmp_path: Path) -> None:
     async with bench.remote() as remote:
         with pytest.raises(TransferFailed):
-            await remote.pull(f"{bench.folder}/none", tmp_path / "back")
+            await remote.pull(f"{bench.folder}/none", tmp_path / "back", size=1)
     assert names_in(tmp_path) == ["machine"]
 
 
@@ -217,7 +241,7 @@ async def test_a_pull_to_where_nothing_can_be_written_fails_as_a_transfer(bench:
         await remote.push(tmp_path / "here", f"{bench.folder}/file")
         for target in (tmp_path / "here" / "below", tmp_path / "folder"):
             with pytest.raises(TransferFailed):
-                await remote.pull(f"{bench.folder}/file", target)
+                await remote.pull(f"{bench.folder}/file", target, size=1)
 
 
 @asynchronous

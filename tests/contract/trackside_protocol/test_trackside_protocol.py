@@ -258,7 +258,7 @@ async def test_outputs_are_listed_hashed_and_come_home_whole(make: Make, tmp_pat
     await bench.host.start()
     status = await until_finished(bench.host)
     listed = {output.path: output for output in status.outputs}
-    inventory = {output.path: output for output in await bench.host.inventory()}
+    inventory = {output.path: output for output in (await bench.host.inventory()).files}
     assert listed.keys() == inventory.keys()
     model, expected = inventory["output/cat.safetensors"], safetensors_bytes(100)
     assert (model.kind, model.size, model.sha256) == ("checkpoint", len(expected), hashlib.sha256(expected).hexdigest())
@@ -266,7 +266,7 @@ async def test_outputs_are_listed_hashed_and_come_home_whole(make: Make, tmp_pat
     hashed = await bench.host.hash([model.path, "output/none"])
     assert hashed["output/none"] is None
     assert hashed[model.path] is not None
-    target = await pull_verified(bench.host, model.path, tmp_path / "home" / "cat.safetensors", model.sha256)
+    target = await pull_verified(bench.host, model.path, tmp_path / "home" / "cat.safetensors", hashed[model.path])
     assert target.read_bytes() == expected
 
 

@@ -14,7 +14,7 @@ from stationmaster.files import sha256_of
 from stationmaster.remote.transfer import Sending, pull_verified, push_all_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous, names_in
 from tests.support.capabilities import require
-from tests.support.chaos.link_cuts import broken_link
+from tests.support.chaos.link_cuts import broken_link, known
 from tests.support.servers.sshd import Sshd
 
 MIB = 2**20
@@ -78,7 +78,7 @@ async def test_our_own_disk_that_fills_up_meanwhile_is_named_with_numbers_and_no
         proxy.bytes_per_second = 100 * MIB
         with pytest.raises(DiskFull, match=r"this computer.*25,165,824 bytes, [\d,]+ are free"):
             await pull_verified(
-                host, str(source), small_disk / "home" / "here", sha256_of(source), progress=somebody_fills(small_disk)
+                host, str(source), small_disk / "home" / "here", known(source), progress=somebody_fills(small_disk)
             )
     assert names_in(small_disk / "home") == []
 
@@ -94,7 +94,7 @@ async def test_nothing_moves_where_there_is_no_room_for_it(sshd: Sshd, tmp_path:
         with pytest.raises(DiskFull, match=r"not enough room on the machine.*104,857,600 bytes"):
             await push_verified(host, source, "there", sha256)
         with pytest.raises(DiskFull, match=r"not enough room on this computer.*104,857,600 bytes"):
-            await pull_verified(host, str(source), small_disk / "here", sha256)
+            await pull_verified(host, str(source), small_disk / "here", known(source))
         assert proxy.bytes_passed - before < MIB
 
 

@@ -20,7 +20,7 @@ from stationmaster.remote.ssh_connection import SshTarget
 from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous, names_in, until
 from tests.support.capabilities import require
-from tests.support.chaos.link_cuts import broken_link
+from tests.support.chaos.link_cuts import broken_link, known
 from tests.support.servers.sshd import Sshd
 from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 
@@ -176,14 +176,14 @@ async def test_a_killed_rsync_loses_nothing_that_came(sshd: Sshd, tmp_path: Path
     part = target.with_name(f".{sha256[:16]}.fetching")
     async with broken_link(sshd, tmp_path, way="rsync") as (host, proxy):
         proxy.bytes_per_second = 16 * MIB
-        fetching = asyncio.create_task(pull_verified(host, str(far), target, sha256))
+        fetching = asyncio.create_task(pull_verified(host, str(far), target, known(far)))
         await until(lambda: part.exists() and part.stat().st_size > 8 * MIB, what="some megabytes", seconds=45)
         for pid in writers_of(part):
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(Unreachable):
             await fetching
         proxy.bytes_per_second, before = None, proxy.bytes_passed
-        await pull_verified(host, str(far), target, sha256)
+        await pull_verified(host, str(far), target, known(far))
         assert proxy.bytes_passed - before < 18 * MIB
     assert sha256_of(target) == sha256
 

@@ -49,10 +49,10 @@ async def test_more_is_asked_at_once_than_a_server_takes_by_default(sshd: Sshd, 
     async with through_a_proxy(sshd) as (remote, proxy):
         await asyncio.gather(
             *(remote.run(["sleep", "0.05"], timeout=150) for _ in files),
-            *(remote.pull(str(file), tmp_path / "home" / file.name) for file in files),
+            *(remote.pull(str(file), tmp_path / "home" / file.name, size=len(file.name)) for file in files),
         )
         for file in files:  # one after the other, each in a channel of its own
-            await remote.pull(str(file), tmp_path / "again" / file.name)
+            await remote.pull(str(file), tmp_path / "again" / file.name, size=len(file.name))
         assert proxy.connections == 1
     assert [(tmp_path / "home" / file.name).read_text() for file in files] == [file.name for file in files]
 
@@ -160,7 +160,7 @@ async def test_a_host_that_takes_connections_and_says_nothing_is_unknown(sshd: S
         with pytest.raises(Unreachable, match="did not answer within"):
             await remote.stat("/", timeout=0.3)
         with pytest.raises(Unreachable, match="did not answer within"):
-            await remote.pull("/etc/hostname", tmp_path / "x", timeout_idle=0.3)
+            await remote.pull("/etc/hostname", tmp_path / "x", size=1, timeout_idle=0.3)
         with pytest.raises(Unreachable, match="did not answer within"):
             async with remote.stream(["true"], timeout_idle=0.3):
                 pytest.fail("the stream was opened")
@@ -185,9 +185,9 @@ async def test_a_pull_that_is_cut_leaves_nothing_behind(sshd: Sshd, tmp_path: Pa
     async with through_a_proxy(sshd) as (remote, proxy):
         proxy.cut_after_bytes = 1_000_000
         with pytest.raises(Unreachable):
-            await remote.pull(str(tmp_path / "far"), tmp_path / "here" / "file")
+            await remote.pull(str(tmp_path / "far"), tmp_path / "here" / "file", size=4_000_000)
         assert names_in(tmp_path / "here") == []
-        await remote.pull(str(tmp_path / "far"), tmp_path / "here" / "file")
+        await remote.pull(str(tmp_path / "far"), tmp_path / "here" / "file", size=4_000_000)
     assert (tmp_path / "here" / "file").read_bytes() == (tmp_path / "far").read_bytes()
 
 
@@ -216,7 +216,7 @@ async def test_a_slow_transfer_that_moves_is_not_given_up(sshd: Sshd, tmp_path: 
         await remote.stat("/")
         proxy.bytes_per_second = 300_000
         began = time.monotonic()
-        await remote.pull(str(tmp_path / "far"), tmp_path / "near", timeout_idle=1.5)
+        await remote.pull(str(tmp_path / "far"), tmp_path / "near", size=600_000, timeout_idle=1.5)
         assert time.monotonic() - began > 1.5
     assert (tmp_path / "near").read_bytes() == (tmp_path / "far").read_bytes()
 
@@ -228,7 +228,11 @@ async def test_a_transfer_that_stands_still_is_given_up(sshd: Sshd, tmp_path: Pa
         await remote.stat("/")
         with pytest.raises(Unreachable, match="did not answer within 1 s"):
             await remote.pull(
-                str(tmp_path / "far"), tmp_path / "near", timeout_idle=1, progress=lambda done, total: proxy.pause()
+                str(tmp_path / "far"),
+                tmp_path / "near",
+                size=4_000_000,
+                timeout_idle=1,
+                progress=lambda done, total: proxy.pause(),
             )
         assert names_in(tmp_path) == ["far"]
 

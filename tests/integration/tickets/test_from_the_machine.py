@@ -15,6 +15,7 @@ import pytest
 from stationmaster.control.destinations.job_bucket import bucket_key, send_from_machine, send_local_copy
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.model import OutputFile
+from stationmaster.model.intake_limits import ANSWER_BYTES
 from stationmaster.remote.base import Completed
 from stationmaster.remote.host import Host
 from stationmaster.remote.local import LocalRemote
@@ -51,8 +52,9 @@ class Overheard(LocalRemote):
         input: bytes | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Completed:
-        done = await super().run(argv, input=input, env=env, timeout=timeout)
+        done = await super().run(argv, input=input, env=env, timeout=timeout, most_bytes=most_bytes)
         self.said += [*argv, *(env or {}).values(), done.stdout.decode(), done.stderr.decode()]
         return done
 

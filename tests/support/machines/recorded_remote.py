@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.model import Access
+from stationmaster.model.intake_limits import ANSWER_BYTES
 from stationmaster.remote.base import Completed, Remote
 
 
@@ -27,9 +28,10 @@ class Recorded:
         input: bytes | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float,
+        most_bytes: int = ANSWER_BYTES,
     ) -> Completed:
         self._kept += [*(word.encode() for word in (*argv, *(env or {}), *(env or {}).values())), input or b""]
-        done: Completed = await self._inner.run(argv, input=input, env=env, timeout=timeout)
+        done: Completed = await self._inner.run(argv, input=input, env=env, timeout=timeout, most_bytes=most_bytes)
         return done
 
     def stream(self, argv: Sequence[str], **more: Any) -> Any:

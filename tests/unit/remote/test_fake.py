@@ -61,7 +61,7 @@ async def test_a_cut_after_the_deed_loses_only_the_answer(tmp_path: Path) -> Non
     with pytest.raises(Unreachable):
         await machine.remote.push(tmp_path / "file", "/there")
     with pytest.raises(Unreachable):
-        await machine.remote.pull("/there", tmp_path / "back")
+        await machine.remote.pull("/there", tmp_path / "back", size=1)
     with pytest.raises(Unreachable):
         await machine.remote.stat("/there")
     assert (machine.executed, machine.remote.files) == (1, {"/there": b"x"})

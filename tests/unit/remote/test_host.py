@@ -107,7 +107,8 @@ async def test_hashes_tell_missing_files_apart() -> None:
 async def test_an_archive_with_the_wrong_hash_is_a_failed_transfer() -> None:
     with pytest.raises(TransferFailed, match=r"beef.*cafe"):
         await Answering({"ok": False, "sha256": "beef"}, exit_status=1).host.unpack("a.tar", "dataset", "cafe")
-    unpacked = await Answering({"ok": True, "sha256": "cafe", "files": 3}).host.unpack("a.tar", "dataset", "cafe")
+    answering = Answering({"ok": True, "sha256": "c" * 64, "files": 3})
+    unpacked = await answering.host.unpack("a.tar", "dataset", "c" * 64)
     assert (unpacked.files, unpacked.already) == (3, False)
 
 
@@ -142,7 +143,7 @@ async def test_trackside_is_sent_once(tmp_path: Path) -> None:
         data = remote.files.get("/jobs/7/trackside.pyz")
         if data is None:
             return Completed(exit_status=2, stderr=b"can't open file")
-        found = sha256 if data == b"abc" else "0"
+        found = sha256 if data == b"abc" else "0" * 64
         return Completed(
             exit_status=0, stdout=json.dumps({"files": {"trackside.pyz": {"sha256": found, "size": 3}}}).encode()
         )

@@ -62,7 +62,7 @@ STORED = """{
   "gpus": "2 x RTX 4090", "key_attached": true, "login_problem": "not let in", "refused_offers": ["o1", "o2"],
   "waits_for": "job a is first", "absences": 1, "gone_read_at": 17.5, "starts": 2, "started_at": 18.5,
   "transfer": {"way": "fetching", "bytes": 5, "total": 9, "bytes_per_second": 2.5, "eta_seconds": null},
-  "cleanup": {"since": 12.0, "state": "done"},
+  "cleanup": {"since": 12.0, "state": "done"}, "fault": "a false size",
   "ending": "STALLED", "ending_explanation": "it stood still", "save": {"state": "saving", "at": 3.0},
   "stops": 2, "unstopped": true, "closing": {"spent": 1.5, "at": 4.0, "stopped": 0.0},
   "parked": {"at": 5.0, "why": "no time", "seq": 3}, "further": "MACHINE_LOST", "further_explanation": "gone",
@@ -94,7 +94,8 @@ STORED = """{
     "link": "https://hub/anna/cats", "public": true}], "failed": {"bucket": "403"}, "tries": {"bucket": 3},
     "done": ["samples"], "register": true, "samples": [{"url": "a.png", "text": "a cat"}]},
   "hold": 720000, "hard_limit_at": 14400.0, "rate_per_hour": 360000, "paid_until": 7200.0,
-  "heartbeats": [{"at": 60.0, "step": "train", "percent": 12.5, "eta_seconds": 420.0}], "failures": 4, "trips": 1
+  "heartbeats": [{"at": 60.0, "step": "train", "percent": 12.5, "eta_seconds": 420.0}], "failures": 4, "trips": 1,
+  "faults": 2, "recorded": {"readings": 9}, "thinned": ["events"]
 }"""
 
 FILE = OutputFile(path="output/m.safetensors", kind="checkpoint", size=3, mtime=2.0, sha256="dd")
@@ -125,6 +126,7 @@ KNOWN: dict[str, Any] = {
         started_at=18.5,
         transfer=Transfer(way="fetching", bytes=5, total=9, bytes_per_second=2.5),
         cleanup=Cleanup(since=12.0, state="done"),
+        fault="a false size",
     ),
     "ending": Ending(
         reason=Reason.STALLED,
@@ -153,6 +155,8 @@ KNOWN: dict[str, Any] = {
         health_ok=False,
         compared=25,
         milestone=50,
+        recorded={"readings": 9},
+        thinned=("events",),
         heartbeats=(Heartbeat(at=60.0, step="train", percent=12.5, eta_seconds=420.0),),
         epoch_event_step=100,
         steps={"train": "running.1"},
@@ -200,7 +204,7 @@ KNOWN: dict[str, Any] = {
     "funding": Funding(
         hold=MicroDollars(720_000), hard_limit_at=14_400.0, rate_per_hour=MicroDollars(360_000), paid_until=7200.0
     ),
-    "setbacks": Setbacks(failures=4, internal_errors=1),
+    "setbacks": Setbacks(faults=2, failures=4, internal_errors=1),
 }
 
 

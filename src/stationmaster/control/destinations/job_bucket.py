@@ -103,7 +103,7 @@ async def _open_ticket(
     assert file.sha256 is not None
     part_sha256s: tuple[str, ...] = ()
     if job_bucket.tickets.goes_in_parts(file.size):
-        part_sha256s = await host.chunk_hashes(file.path, job_bucket.tickets.part_bytes)
+        part_sha256s = await host.chunk_hashes(file.path, job_bucket.tickets.part_bytes, size=file.size)
         if len(part_sha256s) != -(-file.size // job_bucket.tickets.part_bytes):
             raise DeliveryBusy(f"{file.path} changed on the machine since it was listed")
     ticket = await job_bucket.call(

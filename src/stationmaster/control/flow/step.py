@@ -10,6 +10,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.lifecycle import Move, concluded, counted, may_try_again, moved
 from stationmaster.model import Alert, Desired, Job, Reason, State
+from stationmaster.model.intake_limits import FALSE_ANSWERS
 from stationmaster.store.writes import NewEvent, Write
 
 SeenT = TypeVar("SeenT")
@@ -83,6 +84,18 @@ def failed_try(job: Job, policy: Policy) -> tuple[Job, float, int]:
     failures = job.setbacks.failures
     after = replace(job, setbacks=replace(job.setbacks, failures=failures + 1))
     return after, policy.retry_after(failures), failures
+
+
+def with_fault(job: Job, problem: str) -> Job:
+    """The job with one more false answer of its machine. At the limit it is no accident: the machine is at fault."""
+    faults = job.setbacks.faults + 1
+    job = replace(job, setbacks=replace(job.setbacks, faults=faults))
+    return job if faults < FALSE_ANSWERS else at_fault(job, problem)
+
+
+def at_fault(job: Job, problem: str) -> Job:
+    """The job whose machine is avoided from now on; the first thing that it was caught at is kept."""
+    return replace(job, machine=replace(job.machine, fault=job.machine.fault or problem))
 
 
 def recovered(job: Job) -> Job:

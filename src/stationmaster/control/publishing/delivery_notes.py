@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from stationmaster.model import Desired, Job, ModelDelivery, ModelFile, OutputFile, Place, Reason
+from stationmaster.lifecycle import CONTINUED
+from stationmaster.model import Desired, Job, ModelDelivery, ModelFile, OutputFile, Place
 
 TRIES = 3
 """Tries of a destination, or of a further step of publishing, before the next one."""
@@ -13,7 +14,7 @@ TRIES = 3
 
 def next_link(job: Job, links: tuple[str, ...]) -> str | None:
     """Where the machine should upload the model now; None when only the download is left, or it is safe already."""
-    if places(job) or job.desired is Desired.CANCEL_KEEP or job.ending.reason is Reason.OUTBID:
+    if places(job) or job.desired is Desired.CANCEL_KEEP or job.ending.reason in CONTINUED:
         return None  # what is only kept, or continued by another attempt, is not published
     return next((link for link in links if not has_failed(job, link)), None)
 

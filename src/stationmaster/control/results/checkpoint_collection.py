@@ -49,7 +49,8 @@ def next_collection(job: Job, status: Status, *, before: Job, policy: Policy, no
     if policy.artifacts.every <= 0 or (asked_until is None and now - last < policy.artifacts.every):
         return None
     seen = before.watching.outputs or {}
-    settled = [file for file in status.outputs if _is_settled(file, seen.get(file.path), wall=status.wall)]
+    small = [file for file in status.outputs if file.size <= policy.artifacts.cap_bytes]
+    settled = [file for file in small if _is_settled(file, seen.get(file.path), wall=status.wall)]
     newest = max(settled, key=lambda file: (file.mtime, file.path), default=None)
     if newest is None or any(one.is_of(job.attempt, newest) for one in job.collection.checkpoints):
         return None
@@ -188,7 +189,7 @@ async def _fetch_checkpoint(
     folder = world.artifacts(job.id)
     target = collected_path(folder, attempt=job.attempt, path=file.path)
     async with report_progress(job, visit, "fetching") as progress:
-        await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
+        await pull_verified(host, file.path, target, there, parts=arriving(folder), progress=progress)
     opened = await asyncio.to_thread(_open_or_delete, target)
     step = step_of(file.path, outputs, offset=job.watching.step_offset)
     one = Collected(
@@ -216,7 +217,7 @@ async def _fetch_state(file: OutputFile | None, job: Job, visit: Visit, world: W
     target = collected_path(folder, attempt=job.attempt, path=file.path)
     async with report_progress(job, visit, "fetching") as progress:
         try:
-            await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
+            await pull_verified(host, file.path, target, there, parts=arriving(folder), progress=progress)
         except TransferFailed:
             return None  # the checkpoint counts without its state
     return TrainerState(location=str(target), sha256=there.sha256)

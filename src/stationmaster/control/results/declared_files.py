@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from stationmaster.model import Checkpoint, Job, OutputFile
+from stationmaster.model.intake_limits import OUTPUT_FILES
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output
 from stationmaster.store.writes import NewEvent
@@ -36,6 +37,14 @@ def refused_events(files: Sequence[OutputFile], outputs: Sequence[Output]) -> tu
         return ()
     shown = [ascii(path[:_LONGEST_PATH]) for path in refused[:_MOST_SHOWN]]
     return (NewEvent(kind="files_refused", payload={"files": shown, "count": len(refused)}),)
+
+
+def left_out_events(count: int, *, cap_bytes: int) -> tuple[NewEvent, ...]:
+    """The event of declared files that are not downloaded: there are too many, or they are too large together."""
+    if not count:
+        return ()
+    payload = {"count": count, "most_files": OUTPUT_FILES, "cap_bytes": cap_bytes}
+    return (NewEvent(kind="files_left_out", payload=payload),)
 
 
 def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Checkpoint:

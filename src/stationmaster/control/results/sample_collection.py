@@ -96,7 +96,7 @@ async def download_samples(
             continue
         target = fetched_path(folder, attempt=job.attempt, path=path)
         try:
-            await pull_verified(host, path, target, there.sha256, parts=arriving(folder))
+            await pull_verified(host, path, target, there, parts=arriving(folder))
         except TransferFailed:
             continue  # it is written again; the next version is newer
         rows.append(

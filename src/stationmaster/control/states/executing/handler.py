@@ -9,7 +9,7 @@ from functools import partial
 
 from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
+from stationmaster.control.flow.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait, with_fault
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
 from stationmaster.control.machine.closing_time import (
@@ -38,7 +38,14 @@ from stationmaster.control.states.executing.status_intake import ExecutingView, 
 from stationmaster.control.states.executing.step_failure import failure_explanation
 from stationmaster.control.states.executing.training_events import end_events
 from stationmaster.control.states.executing.user_requests import Ask, ask, next_request
-from stationmaster.errors import CommandFailed, DeliveryBusy, HostKeyRefused, RemoteError, SecretRefused
+from stationmaster.errors import (
+    CommandFailed,
+    DeliveryBusy,
+    HostKeyRefused,
+    MachineFault,
+    RemoteError,
+    SecretRefused,
+)
 from stationmaster.lifecycle import Move
 from stationmaster.model import Desired, Job, Reason
 from stationmaster.recipes.log_patterns import user_patterns
@@ -91,7 +98,8 @@ async def observe(visit: Visit, world: World) -> ExecutingView:
         return replace(view, watched=visit.watched, comparison=await compare(job, world))
     except RemoteError as problem:
         await drop_connection(job, world)
-        return replace(view, problem=str(problem), sighting=await sight(visit, world))
+        is_false = isinstance(problem, MachineFault)
+        return replace(view, problem=str(problem), is_false=is_false, sighting=await sight(visit, world))
 
 
 def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
@@ -195,6 +203,10 @@ def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
         return _give_up(
             view, Reason.MACHINE_LOST, f"the provider reports that the machine is gone{checkpoint_note(job)}"
         )
+    if view.is_false:
+        job = with_fault(job, view.problem or "")
+        if job.machine.fault is not None:
+            return Step(write=_end_at_fault(job, view))
     if reason := _reason_to_stop(job, now=view.visit.now):
         job = closing_begun(job, now=view.visit.now)
         if stop_is_over(job, policy) or is_stopped_for_good(job, policy):
@@ -206,6 +218,16 @@ def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
     if sighting.fate is Fate.MISSING:
         job = missed(job, sighting)
     return Step(write=cut_off(job, now=view.visit.now, policy=policy, problem=view.problem or "no answer"))
+
+
+def _end_at_fault(job: Job, view: ExecutingView) -> Write:
+    """The machine's answers are false: download what it has, for another machine to continue from."""
+    now = view.visit.now
+    explanation = f"the machine's answers are false: {job.machine.fault}"
+    ending = replace(job.ending, reason=Reason.MACHINE_FAULT, explanation=explanation, unstopped=True, stops=0)
+    job = replace(recovered(closing_begun(job, now=now)), ending=ending)
+    events = (NewEvent(kind="machine_fault", payload={"problem": job.machine.fault}), *end_events(job, view.outputs))
+    return replace(go_on(job, Move.EXITED, now=now, events=events), due_in=0.0)
 
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:

@@ -11,6 +11,7 @@ from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.comparison import Comparison
 from stationmaster.control.states.executing.heartbeats import with_heartbeat
 from stationmaster.control.states.executing.log_watch import ReadLog, read_log
+from stationmaster.control.states.executing.thinning import thinned
 from stationmaster.control.states.executing.training_events import (
     all_news,
     answer_news,
@@ -37,6 +38,7 @@ class ExecutingView:
     visit: Visit
     status: Status | None
     problem: str | None = None
+    is_false: bool = False  # the machine answered, and its answer cannot be true
     sighting: Sighting = ANSWERING
     watched: bool = False
     comparison: Comparison | None = None
@@ -68,16 +70,18 @@ def status_write(view: ExecutingView, status: Status) -> Write:
             answer_news,
         ),
     )
-    return Write(
-        job=replace(news.job, progress=progress),
-        due_in=_next_look(view, log, monitoring),
-        logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
-        readings=log.readings,
-        series=_series(before, status),
-        checkpoints=checkpoints,
-        events=news.events,
-        alerts=news.alerts,
-        cleared_alerts=news.cleared_alerts,
+    return thinned(
+        Write(
+            job=replace(news.job, progress=progress),
+            due_in=_next_look(view, log, monitoring),
+            logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
+            readings=log.readings,
+            series=_series(before, status),
+            checkpoints=checkpoints,
+            events=news.events,
+            alerts=news.alerts,
+            cleared_alerts=news.cleared_alerts,
+        )
     )
 
 

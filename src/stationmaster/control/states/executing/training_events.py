@@ -56,7 +56,9 @@ def answer_news(job: Job) -> News:
     """The machine has answered: failures in a row are forgotten, and an alert about its silence is cleared."""
     cleared = ("silence",) if job.unreachable_since is not None else ()
     machine = replace(job.machine, absences=0, gone_read_at=None, transfer=None)
-    return News(job=replace(recovered(job), machine=machine), cleared_alerts=cleared)
+    after = recovered(job)
+    after = replace(after, machine=machine, setbacks=replace(after.setbacks, faults=0))
+    return News(job=after, cleared_alerts=cleared)
 
 
 def duration_news(job: Job, *, now: float) -> News:

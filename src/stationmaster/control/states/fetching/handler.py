@@ -16,6 +16,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import (
     Handler,
     Step,
+    at_fault,
     cut_off,
     failed_try,
     give_up,
@@ -24,6 +25,7 @@ from stationmaster.control.flow.step import (
     recovered,
     wait,
     wants_out,
+    with_fault,
 )
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
@@ -55,7 +57,7 @@ from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
 from stationmaster.control.results.analysing import analysed_meanwhile, analysis_is_due
 from stationmaster.control.results.checkpoint_collection import keep_fetched, with_locations
-from stationmaster.control.results.declared_files import checkpoint_of, declared, refused_events
+from stationmaster.control.results.declared_files import checkpoint_of, declared, left_out_events, refused_events
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.results.transfer_progress import report_progress
 from stationmaster.control.states.fetching.wanted_files import (
@@ -63,6 +65,7 @@ from stationmaster.control.states.fetching.wanted_files import (
     ranked_models,
     steady_files,
     wanted_files,
+    within_cap,
 )
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration
@@ -71,18 +74,25 @@ from stationmaster.errors import (
     CommandFailed,
     DeliveryRefused,
     DiskFull,
+    MachineFault,
     RemoteError,
     TransferFailed,
     Unreachable,
 )
-from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
+from stationmaster.lifecycle import CONTINUED, PARKED, Move, is_parked, may_try_again
 from stationmaster.model import Checkpoint, CostLine, Desired, Fetching, Job, OutputFile, Reason, Rental
 from stationmaster.providers.base import CanStop
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind, Recipe
+from stationmaster.remote.host import FileHash
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 
+_SECOND_LOOKS = 2  # at files that are not what the machine reported: it may still have been writing them
+_WHY_INTERRUPTED = {
+    Reason.OUTBID: "a higher bid stopped the machine",
+    Reason.MACHINE_FAULT: "the machine's answers were false",
+}
 _SPARE_MODELS = 8  # further checkpoints to try if the best one does not open
 
 
@@ -161,7 +171,7 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     if not wanted and job.fetching.further_checkpoints and not _is_kept_elsewhere(job, policy):
         return Step(then=Fetch(file=job.fetching.further_checkpoints[0], is_further=True))
     if not wanted:
-        return Step(write=_all_safe(job, now=now))
+        return Step(write=_all_fetched(job, now=now))
     file = wanted[0]
     if file.kind == OutputKind.CHECKPOINT:
         # No signed address goes to a machine that is somebody's own: its files are downloaded.
@@ -230,24 +240,33 @@ def finish_incomplete(job: Job, reason: Reason, why: str, *, now: float) -> Writ
     return give_up(job, reason, now=now, explanation=f"{why} before a model was downloaded{checkpoint_note(job)}")
 
 
+def _all_fetched(job: Job, *, now: float) -> Write:
+    """All files are here. Without a model because those of the machine were false, the attempt was in vain."""
+    if job.machine.fault is not None and not job.has_model_of_attempt and job.ending.reason is not Reason.MACHINE_FAULT:
+        explanation = f"the machine's files are false: {job.machine.fault}{checkpoint_note(job)}"
+        return give_up(job, Reason.MACHINE_FAULT, now=now, explanation=explanation)
+    return _all_safe(job, now=now)
+
+
 def _all_safe(job: Job, *, now: float) -> Write:
     machine = replace(job.machine, transfer=None, absences=0, gone_read_at=None)
     done = replace(job, fetching=replace(job.fetching, wanted=None), machine=machine)
-    ending = _ending_of_a_bid(done, now=now) if job.ending.reason is Reason.OUTBID else job.ending.reason
-    if ending is Reason.OUTBID:
-        explanation = f"a higher bid stopped the machine; its files were downloaded{checkpoint_note(done)}"
-        return give_up(done, Reason.OUTBID, now=now, explanation=explanation)
+    interrupted = job.ending.reason if job.ending.reason in CONTINUED else None
+    ending = job.ending.reason if interrupted is None else _ending_of(interrupted, done, now=now)
+    if ending is not None and ending is interrupted:
+        explanation = f"{_WHY_INTERRUPTED[ending]}; its files were downloaded{checkpoint_note(done)}"
+        return give_up(done, ending, now=now, explanation=explanation)
     return go_on(replace(done, ending=replace(done.ending, reason=ending)), Move.MODEL_SAFE, now=now)
 
 
-def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
-    """A training that a higher bid stopped continues in a further attempt, unless none is allowed."""
+def _ending_of(interrupted: Reason, job: Job, *, now: float) -> Reason:
+    """An interrupted training continues in a further attempt, unless none is allowed."""
     if wants_out(job):
         return Reason.STOPPED_BY_USER
     if is_late(job, now=now):
         return Reason.HARD_LIMIT
-    is_over = job.has_model_of_attempt and not may_try_again(job, Reason.OUTBID)
-    return Reason.MACHINE_STOPPED if is_over else Reason.OUTBID
+    is_over = job.has_model_of_attempt and not may_try_again(job, interrupted)
+    return Reason.MACHINE_STOPPED if is_over else interrupted
 
 
 async def perform(action: Action, job: Job, view: FetchingView, world: World) -> Write:
@@ -283,6 +302,8 @@ async def _perform(action: Action, job: Job, view: FetchingView, world: World) -
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=view.visit.now, policy=world.policy, problem=str(problem))
+    except MachineFault as problem:
+        return _after_fault(action, job, problem, world.policy, now=view.visit.now)
     except (RemoteError, DiskFull) as problem:
         after, seconds, failures = failed_try(job, world.policy)
         events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": str(problem)}),)
@@ -294,21 +315,24 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
     if job.ending.unstopped and not is_only_left(job):
         with suppress(CommandFailed):  # its model can be downloaded anyway
             await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
-    listed = await host.inventory()
+    inventory = await host.inventory()
+    listed = inventory.files
     files = steady_files(declared(listed, outputs))
     checkpoints = tuple(with_locations((checkpoint_of(job, file, outputs) for file in files), job))
     models = ranked_models(files, job, checkpoints)
     artifacts = world.policy.artifacts
     further = further_checkpoints(models, job, checkpoints, keep=artifacts.keep) if artifacts.every > 0 else ()
+    wanted, too_large = within_cap(wanted_files(files, job, checkpoints), cap_bytes=artifacts.cap_bytes)
     steps = [one.step for one in checkpoints if one.kind == OutputKind.CHECKPOINT and one.step is not None]
     fetching = Fetching(
-        wanted=tuple(wanted_files(files, job, checkpoints)),
+        wanted=wanted,
         spare_models=tuple(models[1 : 1 + _SPARE_MODELS]),
         further_checkpoints=tuple(further),
         furthest=max(steps, default=None),
     )
     after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
-    return wait(after, 0.0, checkpoints=checkpoints, events=refused_events(listed, outputs))
+    left_out = left_out_events(inventory.left_out + too_large, cap_bytes=artifacts.cap_bytes)
+    return wait(after, 0.0, checkpoints=checkpoints, events=(*refused_events(listed, outputs), *left_out))
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
@@ -319,6 +343,37 @@ def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
     next_best = replace(job.fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
     after = replace(recovered(job), fetching=next_best, machine=replace(job.machine, transfer=None))
     return wait(after, 0.0, events=(event,))
+
+
+def _after_fault(
+    action: TakeInventory | Deliver | Fetch, job: Job, problem: MachineFault, policy: Policy, *, now: float
+) -> Write:
+    """What the machine sent cannot be true. A few times that may be an accident, such as a file that was written again
+    since it was hashed; then a false file is left out, and false answers end the attempt.
+    """
+    after, seconds, _ = failed_try(with_fault(job, str(problem)), policy)
+    first = () if job.setbacks.faults else (NewEvent(kind="fetch_failed", payload={"problem": str(problem)}),)
+    if isinstance(action, Fetch) and after.setbacks.faults > _SECOND_LOOKS:
+        after = at_fault(after, str(problem))
+        return _without_false_file(after, action, problem)
+    if after.machine.fault is not None:
+        return finish_incomplete(after, Reason.MACHINE_FAULT, f"the machine's answers were false ({problem})", now=now)
+    return wait(replace(after, fetching=Fetching()), seconds, events=first)
+
+
+def _without_false_file(job: Job, action: Fetch, problem: MachineFault) -> Write:
+    """The next best model takes the place of a false one; any other file is left out."""
+    fetching = job.fetching
+    if action.is_further:
+        fetching = replace(fetching, further_checkpoints=fetching.further_checkpoints[1:])
+    elif action.file.kind == OutputKind.CHECKPOINT:
+        rest, spare = (fetching.wanted or ())[1:], fetching.spare_models
+        fetching = replace(fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
+    else:
+        fetching = replace(fetching, wanted=(fetching.wanted or ())[1:])
+    event = NewEvent(kind="file_false", payload={"path": action.file.path, "problem": str(problem)})
+    machine = replace(job.machine, transfer=None)
+    return wait(replace(recovered(job), fetching=fetching, machine=machine), 0.0, events=(event,))
 
 
 def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> float | None:
@@ -349,7 +404,7 @@ async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -
     if safe.kind == OutputKind.CHECKPOINT:
         assert safe.location is not None, "it was downloaded"
         after = notes.with_model(after, file, address=safe.location, step=safe.step)
-        if job.ending.reason is Reason.OUTBID:
+        if job.ending.reason in CONTINUED:
             after = await keep_fetched(after, safe, file, world)
         payload = {"path": file.path, "location": safe.location, "sha256": file.sha256, "size": file.size}
         events = (NewEvent(kind="model_safe", payload=payload),)
@@ -377,7 +432,8 @@ async def _download(file: OutputFile, job: Job, view: FetchingView, world: World
     await asyncio.to_thread(_take_collected, file, job, target)
     async with report_progress(job, view.visit, "fetching") as progress:
         host = host_of(job, world)
-        await pull_verified(host, file.path, target, file.sha256, parts=arriving(folder), progress=progress)
+        wanted = FileHash(sha256=file.sha256, size=file.size)
+        await pull_verified(host, file.path, target, wanted, parts=arriving(folder), progress=progress)
     if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
         await asyncio.to_thread(open_safetensors, target)
     checkpoint = checkpoint_of(job, file, view.visit.recipe.outputs)

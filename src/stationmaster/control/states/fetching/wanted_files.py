@@ -31,6 +31,24 @@ def wanted_files(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Ch
     return [*ranked_models(files, job, checkpoints)[:1], *chain.from_iterable(ordered)]
 
 
+def within_cap(files: Sequence[OutputFile], *, cap_bytes: int) -> tuple[tuple[OutputFile, ...], int]:
+    """The files, in their order, as far as they fit together, and how many do not.
+
+    Raises TransferFailed if the model itself does not: then its machine keeps it.
+    """
+    chosen, room = [], cap_bytes
+    for file in files:
+        if file.size <= room:
+            chosen.append(file)
+            room -= file.size
+        elif file.kind == OutputKind.CHECKPOINT:
+            raise TransferFailed(
+                f"{file.path} has {file.size:,} bytes; artifacts.cap_bytes allows {cap_bytes:,}",
+                hint="raise artifacts.cap_bytes, then run `stop` again",
+            )
+    return tuple(chosen), len(files) - len(chosen)
+
+
 def further_checkpoints(
     models: Sequence[OutputFile], job: Job, checkpoints: Sequence[Checkpoint], *, keep: int
 ) -> list[OutputFile]:

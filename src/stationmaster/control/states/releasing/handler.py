@@ -10,6 +10,7 @@ from stationmaster.control.flow.step import Handler, Step, failed_try, go_on, ou
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
 from stationmaster.control.machine.letting_go import is_let_go, let_go
+from stationmaster.control.machine.login import blame
 from stationmaster.control.machine.release import Evidence, Judgement, Next, closed_cost, gather_evidence, judge
 from stationmaster.control.results.analysing import Analyse, analysed, analysis_is_due
 from stationmaster.control.states.releasing.cleanup import (
@@ -24,6 +25,7 @@ from stationmaster.lifecycle import PARKED, Move, concluded
 from stationmaster.model import (
     ADOPTED_PREFIX,
     Alert,
+    BadMachine,
     CostLine,
     Job,
     Label,
@@ -119,6 +121,7 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
         job=recovered(job),
         rentals=rentals,
         costs=_costs(view, rentals, gone),
+        bad_machines=_blamed(job, view.rentals),
         events=(*events, *(NewEvent(kind=_gone_kind(job), payload={"label": rental.label}) for rental in gone)),
     )
     if len(gone) == len(rentals) and analysis_is_due(job, view.visit):
@@ -137,6 +140,13 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
         return Step(write=replace(write, due_in=policy.provider_look_seconds, alerts=alerts))
     ids = tuple(provider_id for provider_id in doomed if provider_id is not None)
     return Step(write=replace(write, alerts=alerts), then=Destroy(provider_ids=ids))
+
+
+def _blamed(job: Job, rentals: tuple[Rental, ...]) -> tuple[BadMachine, ...]:
+    """The host whose answers or files were false, to be avoided."""
+    if job.machine.fault is None:
+        return ()
+    return blame(next((rental for rental in rentals if rental.label == job.machine.label), None), job.machine.fault)
 
 
 def _gone_kind(job: Job) -> str:

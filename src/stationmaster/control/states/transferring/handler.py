@@ -13,6 +13,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import (
     Handler,
     Step,
+    at_fault,
     cut_off,
     failed_try,
     give_up,
@@ -36,7 +37,7 @@ from stationmaster.control.states.transferring.dataset_on_machine import (
     download_on_machine,
     take_cached,
 )
-from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
+from stationmaster.errors import DiskFull, MachineFault, RemoteError, TransferFailed, Unreachable
 from stationmaster.files import sha256_of, write_atomically
 from stationmaster.lifecycle import Move
 from stationmaster.model import Collected, Job, Reason
@@ -144,7 +145,9 @@ def _send_failed(job: Job, problem: RemoteError | DiskFull, *, now: float, world
     event = NewEvent(kind="transfer_failed", payload={"problem": str(problem)})
     if failures + 1 < _MOST_FAILURES:
         return wait(after, seconds, events=(event,))
-    written = give_up(job, Reason.TRANSFER_FAILED, now=now, explanation=str(problem))
+    is_false = isinstance(problem, MachineFault)
+    reason = Reason.MACHINE_FAULT if is_false else Reason.TRANSFER_FAILED
+    written = give_up(at_fault(job, str(problem)) if is_false else job, reason, now=now, explanation=str(problem))
     return replace(written, events=(event, *written.events))
 
 
