@@ -123,6 +123,7 @@ class Ranking:
     chosen: tuple[RankedOffer, ...]
     left_out: tuple[LeftOut, ...]
     no_offer: NoOffer | None = None  # set if nothing is chosen, as far as it is known why
+    invalid: int = 0  # offers that could not be considered: their price or another number is impossible
 
     def groups(self) -> tuple[LeftOutGroup, ...]:
         """Excluded offers by reason, the most frequent first."""
@@ -145,8 +146,9 @@ def why_none(ranking: Ranking, *, otherwise: str = "wait until the market has ot
     """Why nothing was chosen, by reason, and the changes that would allow an offer; `otherwise` always helps."""
     if ranking.chosen:
         return NoOffer(reasons=("an offer that fits has appeared in the meantime",), remedies=("try again",))
+    invalid = (f"{ranking.invalid} × without a valid price",) if ranking.invalid else ()
     if not ranking.left_out:
-        return NoOffer(reasons=("nothing is offered now",), remedies=(otherwise,))
+        return NoOffer(reasons=invalid or ("nothing is offered now",), remedies=(otherwise,))
     groups = ranking.groups()
     reasons = tuple(
         f"{group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour, 3)} per hour)"
@@ -155,7 +157,7 @@ def why_none(ranking: Ranking, *, otherwise: str = "wait until the market has ot
     cheapest_first = sorted(ranking.left_out, key=lambda out: out.offer.price_per_hour)
     helping = {out.kind: out.remedy for out in reversed(cheapest_first) if out.remedy}
     remedies = [helping[group.kind] for group in groups if group.kind in helping]
-    return NoOffer(reasons=reasons, remedies=(*dict.fromkeys(remedies), otherwise))
+    return NoOffer(reasons=(*reasons, *invalid), remedies=(*dict.fromkeys(remedies), otherwise))
 
 
 def rank(

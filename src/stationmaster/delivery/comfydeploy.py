@@ -9,8 +9,10 @@ from typing import Any
 import httpx
 
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
+from stationmaster.http_answers import MIB, AnswerLimit, ask, read_json
 
 _TIMEOUT_SECONDS = 30.0
+_ANSWER = AnswerLimit(most_bytes=16 * MIB, seconds=60.0)
 _LATER = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -60,7 +62,7 @@ class ComfyDeploy:
     async def _ask(self, method: str, path: str, *, json: Any = None, fine: tuple[int, ...] = ()) -> Any:
         try:
             async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, headers=self._headers) as client:
-                answer = await client.request(method, f"{self._base_url}{path}", json=json)
+                answer = await ask(client, method, f"{self._base_url}{path}", limit=_ANSWER, json=json)
         except httpx.HTTPError as problem:
             reason = str(problem) or type(problem).__name__
             raise DeliveryBusy(f"ComfyDeploy: {method} {path}: {reason}") from problem
@@ -74,7 +76,7 @@ class ComfyDeploy:
 
 def _document(answer: httpx.Response) -> Any:
     try:
-        return answer.json()
+        return read_json(answer.content)
     except ValueError:
         return None
 

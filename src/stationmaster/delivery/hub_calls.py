@@ -10,8 +10,12 @@ from typing import Any
 import httpx
 
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
+from stationmaster.http_answers import MIB, AnswerLimit, ask, complete, origin_of
 
 _TIMEOUT_SECONDS = 30.0
+_ANSWER = AnswerLimit(most_bytes=8 * MIB, seconds=60.0)
+_LEAST_SENT_PER_SECOND = 16 * 1024  # a slower upload is given up
+_LONGEST_WAIT_SECONDS = 3600.0
 _LATER = (408, 425, 429, 500, 502, 503, 504)
 _RATE_LIMIT = re.compile(r";\s*t\s*=\s*(\d+)")
 
@@ -49,17 +53,19 @@ class HubCalls:
         self, method: str, link: str, *, document: Any = None, headers: Mapping[str, str], with_token: bool = False
     ) -> httpx.Response:
         """Call a URL that the Hub gave; the token is sent only if the URL has the Hub's own origin."""
-        token = self._bearer if with_token and _origin(link) == _origin(self.url) else {}
+        self._require_encrypted(link)
+        token = self._bearer if with_token and origin_of(link) == origin_of(self.url) else {}
         return await self._call(method, link, {**headers, **token}, document=document)
 
     async def put(self, link: str, content: bytes, *, headers: Mapping[str, str]) -> httpx.Response:
         """Send bytes to a storage URL, without the token; returns the answer, also a refusal. Raises DeliveryBusy."""
+        self._require_encrypted(link)
         return await self._once("PUT", link, headers, content=content)
 
     @asynccontextmanager
     async def stream(self, path: str, *, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """Stream a file from the Hub; follows redirects, without the token to other hosts."""
-        sent = {**headers, **self._bearer}
+        sent = {"Accept-Encoding": "identity", **headers, **self._bearer}
         try:
             async with self._http().stream("GET", f"{self.url}{path}", headers=sent, follow_redirects=True) as answer:
                 yield answer
@@ -91,10 +97,22 @@ class HubCalls:
     async def _once(
         self, method: str, link: str, headers: Mapping[str, str], *, document: Any = None, content: bytes | None = None
     ) -> httpx.Response:
+        seconds = _ANSWER.seconds + len(content or b"") / _LEAST_SENT_PER_SECOND
+        limit = AnswerLimit(most_bytes=_ANSWER.most_bytes, seconds=seconds)
+        options: dict[str, Any] = {"json": document, "content": content, "headers": headers}
         try:
-            return await self._http().request(method, link, json=document, content=content, headers=headers)
+            return await ask(self._http(), method, link, limit=limit, **options)
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             raise DeliveryBusy(f"the Hub: {method} {self._shown(link)}: {_reason(problem)}") from problem
+
+    def _require_encrypted(self, link: str) -> None:
+        """Raise DeliveryRefused for a link that leads from an encrypted Hub to a connection that is not."""
+        try:
+            is_lower = origin_of(link)[0] != "https" and origin_of(self.url)[0] == "https"
+        except httpx.InvalidURL:
+            raise DeliveryRefused("the Hub named an invalid URL for an upload") from None
+        if is_lower:
+            raise DeliveryRefused("the Hub named a URL for an upload that is not https; nothing was sent there")
 
     def _shown(self, link: str) -> str:
         """A link without the Hub's origin and without its query, which may contain a signature."""
@@ -115,7 +133,7 @@ def reading_answer(answer: httpx.Response) -> Iterator[None]:
     """Raise DeliveryBusy for a malformed answer: it may come from a captive portal, not from the Hub."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         request = answer.request
         raise DeliveryBusy(f"the Hub: {request.method} {request.url.path} gave an unreadable answer") from problem
 
@@ -124,7 +142,7 @@ async def require_success(answer: httpx.Response, call: str) -> None:
     """Raise DeliveryBusy or DeliveryRefused unless the answer is a success."""
     if answer.is_success:
         return
-    await answer.aread()
+    answer = await complete(answer, limit=_ANSWER)
     message = f"the Hub: {call} answered {answer.status_code}{_error_text(answer)}"
     if answer.status_code in _LATER:
         raise DeliveryBusy(message, retry_after_seconds=_retry_after(answer.headers))
@@ -135,22 +153,17 @@ async def require_success(answer: httpx.Response, call: str) -> None:
 def _error_text(answer: httpx.Response) -> str:
     try:
         text = answer.headers.get("x-error-message") or str(answer.json().get("error") or "")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return ""
     return f": {' '.join(text.split())[:200]}" if text else ""
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     plain = headers.get("retry-after", "")
-    if plain.isdigit():
-        return float(plain)
-    found = _RATE_LIMIT.search(headers.get("ratelimit", ""))
-    return float(found[1]) if found else None
-
-
-def _origin(link: str) -> tuple[str, str, int | None]:
-    url = httpx.URL(link)
-    return url.scheme, url.host, url.port
+    found = plain if plain.isdecimal() else None
+    if found is None and (limited := _RATE_LIMIT.search(headers.get("ratelimit", ""))):
+        found = limited[1]
+    return None if found is None else min(float(found), _LONGEST_WAIT_SECONDS)
 
 
 def _reason(problem: Exception) -> str:

@@ -121,11 +121,14 @@ class HubClient:
         }
         _raise_for_answer(await _run_child(json.dumps(order).encode(), {"HF_ENDPOINT": self.url}))
 
-    async def download(self, address: str, target: Path, *, sha256: str) -> None:
-        """Download the file at an hf:// address to `target` and verify it; resumes an interrupted download."""
+    async def download(self, address: str, target: Path, *, sha256: str, size: int) -> None:
+        """Download the file at an hf:// address to `target` and verify it; resumes an interrupted download.
+
+        No more than `size` bytes are written.
+        """
         part = target.with_name(f".{target.name}.part")
         part.parent.mkdir(parents=True, exist_ok=True)
-        await self._read_into(part, _resolve_path(address))
+        await self._read_into(part, _resolve_path(address), most_bytes=size)
         if await asyncio.to_thread(sha256_of, part) != sha256:
             part.unlink()
             raise DeliveryRefused(f"{address} is not the model that was published: its SHA-256 differs")
@@ -157,14 +160,16 @@ class HubClient:
     async def close(self) -> None:
         await self._calls.close()
 
-    async def _read_into(self, part: Path, path: str) -> None:
+    async def _read_into(self, part: Path, path: str, *, most_bytes: int) -> None:
         have = await asyncio.to_thread(_size, part)
         async with self._calls.stream(path, headers={"Range": f"bytes={have}-"} if have else {}) as answer:
             if answer.status_code == 416:
                 return  # the download is complete
             await require_success(answer, f"GET {path}")
             with part.open("ab" if answer.status_code == 206 else "wb") as file:
-                async for chunk in answer.aiter_bytes():
+                async for chunk in answer.aiter_raw():
+                    if file.tell() + len(chunk) > most_bytes:
+                        raise DeliveryRefused(f"the Hub: GET {path} has more than the {most_bytes} bytes of the model")
                     file.write(chunk)
 
 

@@ -9,8 +9,11 @@ from typing import Any
 import httpx
 
 from stationmaster.errors import NotifyBusy
+from stationmaster.http_answers import MIB, AnswerLimit, ask, read_json
 
 _SERVER_ERRORS = 500
+_ANSWER = AnswerLimit(most_bytes=MIB, seconds=20.0)
+_LONGEST_WAIT_SECONDS = 86400.0
 
 
 async def post(
@@ -23,7 +26,7 @@ async def post(
 ) -> httpx.Response:
     """Return the answer. Raises NotifyBusy for 429, 5xx and no answer: then the message may or may not have arrived."""
     try:
-        response = await client.post(url, headers=dict(headers or {}), **body)
+        response = await ask(client, "POST", url, limit=_ANSWER, headers=dict(headers or {}), **body)
     except (httpx.HTTPError, httpx.InvalidURL) as problem:
         # The exception's text may contain the URL, and with it the token.
         raise NotifyBusy(f"{service} cannot be reached: {type(problem).__name__}") from None
@@ -37,7 +40,7 @@ async def post(
 def json_object(response: httpx.Response) -> dict[str, Any]:
     """The answer's JSON object; empty if the answer is anything else."""
     try:
-        value = response.json()
+        value = read_json(response.content)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
@@ -51,8 +54,8 @@ def _retry_after(response: httpx.Response) -> float | None:
     for value in (given, response.headers.get("Retry-After")):
         try:
             seconds = float(value) if value is not None else math.nan
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
         if 0 <= seconds < math.inf:
-            return seconds
+            return min(seconds, _LONGEST_WAIT_SECONDS)
     return None

@@ -271,21 +271,21 @@ async def test_stop_and_start_say_what_is_wanted() -> None:
 
 @asynchronous
 async def test_a_search_goes_on_above_the_price_where_the_cap_cut_it_off() -> None:
-    cheap = [offer_row(id=index, dph_total=0.1 + index / 1000) for index in range(SEARCH_CAP)]
-    dear = [offer_row(id=SEARCH_CAP - 1, dph_total=0.163), offer_row(id=900, dph_total=0.5)]
+    cheap = [offer_row(id=index, dph_total=0.1 + index / 1000) for index in range(1, SEARCH_CAP + 1)]
+    dear = [offer_row(id=SEARCH_CAP, dph_total=0.164), offer_row(id=900, dph_total=0.5)]
     script = scripted(said({"offers": cheap}), said({"offers": dear}))
     found = await script.client().search({"num_gpus": {"eq": 1}}, pages=5)
-    assert len(found) == SEARCH_CAP + 1
+    assert len(found.rows) == SEARCH_CAP + 1
     assert "dph_total" not in script.body(0)
-    assert script.body(1)["dph_total"]["gte"] <= 0.163
+    assert script.body(1)["dph_total"]["gte"] <= 0.164
     assert script.body(1)["num_gpus"] == {"eq": 1}
 
 
 @asynchronous
 async def test_a_search_ends_at_the_price_that_nobody_would_pay_and_at_equal_prices() -> None:
-    same = [offer_row(id=index, dph_total=0.3) for index in range(SEARCH_CAP)]
+    same = [offer_row(id=index, dph_total=0.3) for index in range(1, SEARCH_CAP + 1)]
     script = scripted(said({"offers": same}), said({"offers": same}))
-    assert len(await script.client().search({}, pages=5)) == SEARCH_CAP
+    assert len((await script.client().search({}, pages=5)).rows) == SEARCH_CAP
     assert len(script.asked) == 2
     script = scripted(said({"offers": same}))
     await script.client().search({}, pages=5, until_price=from_dollars("0.2"))
@@ -294,7 +294,7 @@ async def test_a_search_ends_at_the_price_that_nobody_would_pay_and_at_equal_pri
 
 @asynchronous
 async def test_only_pages_that_are_read_take_a_turn_and_the_later_ones_do_not_wait() -> None:
-    many = [offer_row(id=index, dph_total=0.1 + index / 1000) for index in range(SEARCH_CAP)]
+    many = [offer_row(id=index, dph_total=0.1 + index / 1000) for index in range(1, SEARCH_CAP + 1)]
     script = scripted(said({"offers": many}), said({"offers": []}))
     await script.client().search({}, pages=3)
     assert script.turns.taken == script.turns.continued == [("default", "search", INTERVALS["search"])]

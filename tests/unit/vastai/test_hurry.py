@@ -76,4 +76,4 @@ async def test_background_work_tries_on() -> None:
     with pytest.raises(ProviderBusy):
         await silence.client(Retries()).search({}, pages=5)
     assert len(silence.tries) == 4
-    assert silence.now > 200.0
+    assert silence.now > 180.0

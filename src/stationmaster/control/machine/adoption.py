@@ -126,7 +126,7 @@ def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) ->
 
     Credits that are held for an attempt are another such limit, and each attempt has its own.
     """
-    started, rate = rental.create_sent_at or now, machine.price_per_hour
+    started, rate = rental.create_sent_at or now, _rate(rental, machine)
     if rate <= 0:
         return job if job.deadline_at is not None else replace(job, deadline_at=started + job.spec.max_seconds)
     deadline_at, paid_until = job.deadline_at, job.funding.paid_until

@@ -54,7 +54,7 @@ async def download(model: TrainedModel, target: Path, destinations: Destinations
         key = bucket.address.removeprefix(bucket_address).strip("/")
         await asyncio.to_thread(store.get, key, goal, sha256=model.sha256)
     elif (hub := model.place(HUB)) is not None and destinations.hub is not None:
-        await destinations.hub.download(hub.address, goal, sha256=model.sha256)
+        await destinations.hub.download(hub.address, goal, sha256=model.sha256, size=model.size)
     else:
         raise not_within_reach(model)
     return goal

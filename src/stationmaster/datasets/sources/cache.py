@@ -161,6 +161,11 @@ def _download_rest(files: RemoteDataset, file: RemoteFile, part: Path) -> None:
         with part.open("ab") as target:
             if have < file.size:
                 for chunk in files.read(file, offset=have):
+                    have += len(chunk)
+                    if have > file.size:
+                        raise DatasetInvalid(
+                            f"{shown(file.path)} has more than the {file.size:,} bytes that were listed"
+                        )
                     target.write(chunk)
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 import ssl
 import time
@@ -14,7 +13,9 @@ import httpx
 
 from stationmaster.errors import AnswerLost, ConfigInvalid, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.event_log import get_logger
+from stationmaster.http_answers import AnswerLimit, AnswerTooLarge, ask
 from stationmaster.providers.base import Limiter, Pause
+from stationmaster.providers.vastai.answer_limits import LOG_BYTES, MOST_BYTES
 from stationmaster.providers.vastai.exchange import VastAnswer, VastRequest
 from stationmaster.providers.vastai.refusals import read_refusal
 from stationmaster.providers.vastai.retries import Retries
@@ -36,6 +37,7 @@ INTERVALS: Mapping[str, float] = {
 """Seconds between two calls of one kind by one account, as documented."""
 
 _UNREACHABLE_HINT = "check the network and VASTAI_API_BASE_URL, then run `stationmaster doctor`"
+_CONNECT_SHARE = 0.8  # of the time for the whole answer
 _LEAST_SECONDS = 2.0  # minimum timeout of a try
 _NEVER_SENT = (
     httpx.ConnectError,
@@ -84,7 +86,7 @@ class Calls:
         self._pause = pause or sleep
         self._draw = draw
         self._clock = clock
-        self._stopwatch = stopwatch
+        self.stopwatch = stopwatch
         self._trust: dict[str, ssl.SSLContext] = {}
 
     async def ask(self, request: VastRequest) -> VastAnswer:
@@ -93,7 +95,7 @@ class Calls:
         failed_seconds = limited_seconds = 0.0
         await self._wait_for_turn(request)
         while True:
-            tried_at = self._stopwatch()
+            tried_at = self.stopwatch()
             outcome = await self._try(request, spent_seconds=failed_seconds)
             if isinstance(outcome, VastAnswer) and outcome.is_limited:
                 refusals += 1
@@ -107,25 +109,35 @@ class Calls:
             if isinstance(outcome, VastAnswer) and not outcome.may_pass:
                 return outcome
             failures += 1
-            spent = failed_seconds + self._stopwatch() - tried_at
+            spent = failed_seconds + self.stopwatch() - tried_at
             wait = self._wait(request, failures, _asked_seconds(outcome), spent_seconds=spent)
             if wait is None:
                 return _answer_or_raise(outcome)
             await self._sleep(wait)
             await self._wait_for_turn(request)
-            failed_seconds += self._stopwatch() - tried_at
+            failed_seconds += self.stopwatch() - tried_at
 
     async def fetch(self, url: str) -> bytes | None:
         """Download a URL that the service named, without the key; None until it is available."""
-        address = urlsplit(url)
-        if address.scheme != "https" and f"{address.scheme}://{address.netloc}" != self.origin:
+        if not self._may_be_read(url):
             raise ProviderFault(f"Vast.ai named a URL that is not safe to read: {url[:200]}")
+        limit = AnswerLimit(most_bytes=LOG_BYTES, seconds=self.timeout_seconds)
         try:
-            async with self._http(url) as http:
-                answer = await http.get(url)
+            async with self._http(url, seconds=limit.seconds) as http:
+                answer = await ask(http, "GET", url, limit=limit)
+        except httpx.InvalidURL:
+            raise ProviderFault(f"Vast.ai named an invalid URL: {url[:200]}") from None
         except httpx.HTTPError as problem:
             raise _no_answer(problem, doing="hand out the log", changes=False) from problem
         return answer.content if answer.status_code == 200 else None
+
+    def _may_be_read(self, url: str) -> bool:
+        """Whether a URL that the service named is encrypted, or the service's own."""
+        try:
+            address = urlsplit(url)
+        except ValueError:
+            return False
+        return address.scheme == "https" or f"{address.scheme}://{address.netloc}" == self.origin
 
     async def _wait_for_turn(self, request: VastRequest) -> None:
         interval = self._intervals[request.endpoint]
@@ -181,11 +193,14 @@ class Calls:
     async def _once(self, request: VastRequest, *, spent_seconds: float) -> VastAnswer:
         url = f"{self.origin}{request.path}"
         left_seconds = max(_LEAST_SECONDS, self._retries.within_seconds - spent_seconds)
+        limit = AnswerLimit(most_bytes=MOST_BYTES[request.endpoint], seconds=min(self.timeout_seconds, left_seconds))
         try:
-            async with self._http(url, at_most_seconds=left_seconds) as http:
-                answer = await http.request(
+            async with self._http(url, seconds=limit.seconds) as http:
+                answer = await ask(
+                    http,
                     request.method,
                     url,
+                    limit=limit,
                     params=dict(request.query or {}),
                     json=request.body if request.method != "GET" else None,
                     headers={"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"},
@@ -197,11 +212,12 @@ class Calls:
         )
         return VastAnswer(request=request, body=answer.content, refusal=refusal)
 
-    def _http(self, url: str, *, at_most_seconds: float = math.inf) -> httpx.AsyncClient:
+    def _http(self, url: str, *, seconds: float) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             transport=self._transport,
             verify=self._trusted(urlsplit(url).scheme),
-            timeout=min(self.timeout_seconds, at_most_seconds),
+            # A connection that fails does so before the whole time is over: then nothing was sent.
+            timeout=httpx.Timeout(seconds, connect=_CONNECT_SHARE * seconds),
             follow_redirects=False,  # a redirect could send the key elsewhere
             headers={"User-Agent": "stationmaster"},
         )
@@ -229,6 +245,8 @@ def _no_answer(problem: httpx.HTTPError, *, doing: str, changes: bool) -> Provid
     why = str(problem) or type(problem).__name__
     if changes and not isinstance(problem, _NEVER_SENT):
         return AnswerLost(f"Vast.ai may or may not {doing}: {why}")
+    if isinstance(problem, AnswerTooLarge | httpx.DecodingError):
+        return ProviderBusy(f"Vast.ai did not {doing}: {why}")
     return ProviderBusy(f"Vast.ai did not {doing}: it cannot be reached ({why})", hint=_UNREACHABLE_HINT)
 
 

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stationmaster.errors import AnswerLost, ProviderBusy, ProviderFault
+from stationmaster.event_log import get_logger
+from stationmaster.http_answers import read_json
 from stationmaster.money import MicroDollars
+from stationmaster.providers.vastai.answer_limits import ListBudget
+from stationmaster.providers.vastai.bounds import contract_id
 from stationmaster.providers.vastai.calls import Calls
 from stationmaster.providers.vastai.exchange import VastAnswer, VastRequest
 from stationmaster.providers.vastai.refusals import Refusal, error_of
@@ -26,6 +30,8 @@ from stationmaster.providers.vastai.wire import (
     read_all,
     readable,
 )
+
+log = get_logger("stationmaster.vastai")
 
 SEARCH_CAP = 64
 """Maximum offers in one answer, even with a higher `limit`. (Reported by third parties.)"""
@@ -62,6 +68,14 @@ class InstanceList:
     complete: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """Offers; `invalid` counts those that were left out because a price or another number of theirs is impossible."""
+
+    rows: tuple[OfferRow, ...]
+    invalid: int
+
+
 class VastClient:
     def __init__(self, calls: Calls, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._calls = calls
@@ -69,24 +83,28 @@ class VastClient:
 
     async def search(
         self, query: Mapping[str, Any], *, pages: int = 1, until_price: MicroDollars | None = None
-    ) -> tuple[OfferRow, ...]:
+    ) -> SearchResult:
         """The cheapest matching offers, up to `pages` times the service's maximum; the service may filter loosely.
 
         Pages do not wait for the rate limit, so that a search is fast; the next search waits longer instead.
         """
         found: dict[int, OfferRow] = {}
         floor: MicroDollars | None = None
+        invalid = 0
         for page in range(pages):
             offers = await self._offers(query, floor=floor, continues=page > 0)
             rows = readable(OfferRow, offers)
-            if offers and not rows:
-                raise ProviderFault("Vast.ai's offers are unreadable")
+            invalid += len(offers) - len(rows)
+            if offers and not rows and not found:
+                raise ProviderFault("none of Vast.ai's offers is valid: prices or other numbers are impossible")
             known = len(found)
             found.update((row.id, row) for row in rows)
             floor = max((row.dph_total for row in rows), default=MicroDollars(0))
             if len(offers) < SEARCH_CAP or len(found) == known or (until_price is not None and floor > until_price):
                 break
-        return tuple(found.values())
+        if invalid:
+            log.warning("offers.left_out", provider="vastai", count=invalid, why="their numbers are not possible")
+        return SearchResult(rows=tuple(found.values()), invalid=invalid)
 
     async def create(self, ask_id: int, order: RentOrder) -> Created:
         """Rent. NoCapacity, ProviderBusy, AccessRefused, ProviderError: nothing was rented. AnswerLost: unknown."""
@@ -193,11 +211,15 @@ class VastClient:
             )
         )
         url = read(LogRequested, answer.document(), what="the URL of a log").result_url
-        for _ in range(attempts):
-            content = await self._calls.fetch(url)
-            if content is not None:
-                return content.decode("utf-8", "replace")
-            await self._sleep(interval_seconds)
+        try:
+            async with asyncio.timeout(self._calls.timeout_seconds):
+                for _ in range(attempts):
+                    content = await self._calls.fetch(url)
+                    if content is not None:
+                        return content.decode("utf-8", "replace")
+                    await self._sleep(interval_seconds)
+        except TimeoutError:
+            pass  # the same as too many attempts
         raise ProviderBusy(f"Vast.ai did not return the log of machine {instance_id} in time")
 
     async def account_keys(self) -> tuple[str, ...]:
@@ -231,6 +253,7 @@ class VastClient:
         filters = {"day": {"gte": int(since), "lte": int(until) + 1}, "type": {"in": ["instance"]}}
         query = {"select_filters": json.dumps(filters), "limit": str(_CHARGES_PAGE), "format": "table"}
         rows: list[ChargeRow] = []
+        budget = ListBudget(began=self._calls.stopwatch())
         while True:
             answer = await self._calls.ask(
                 VastRequest(
@@ -239,8 +262,11 @@ class VastClient:
             )
             page = read(ChargePage, answer.document(), what="a list of charges")
             rows += read_all(ChargeRow, page.results, what="a charge")
+            budget.add(rows=len(page.results), read_bytes=len(answer.body))
             if page.next_token is None or not page.results:
                 break
+            if budget.is_spent(self._calls.stopwatch()) or page.next_token == query.get("after_token"):
+                raise ProviderFault(f"Vast.ai's list of charges has no end: {len(rows)} on {budget.pages} pages")
             query = {**query, "after_token": page.next_token}
         if page.total is not None and len(rows) < page.total:
             raise ProviderFault(f"Vast.ai reports {page.total} charges but lists {len(rows)}")
@@ -300,10 +326,11 @@ class VastClient:
 async def read_instance_pages(calls: Calls, *, at_once: bool = False) -> list[InstancePage]:
     """Read every page of the account's instances; with `at_once` further pages do not wait for the rate limit.
 
-    Stops at a page token that was seen before; the last page then has a `next_token`.
+    Stops at a page token that was seen before, and when its budget is spent; the last page then has a `next_token`.
     """
     pages: list[InstancePage] = []
     tokens: set[str] = set()
+    budget = ListBudget(began=calls.stopwatch())
     query = {"limit": str(_PAGE), "order_by": '[{"col": "id", "dir": "asc"}]'}
     while True:
         request = VastRequest(
@@ -314,9 +341,11 @@ async def read_instance_pages(calls: Calls, *, at_once: bool = False) -> list[In
             query=query,
             continues=at_once and bool(tokens),
         )
-        page = read(InstancePage, (await calls.ask(request)).document(), what="a list of machines")
+        answer = await calls.ask(request)
+        page = read(InstancePage, answer.document(), what="a list of machines")
         pages.append(page)
-        if page.next_token is None or page.next_token in tokens:
+        budget.add(rows=len(page.instances), read_bytes=len(answer.body))
+        if page.next_token is None or page.next_token in tokens or budget.is_spent(calls.stopwatch()):
             return pages
         tokens.add(page.next_token)
         query = {**query, "after_token": page.next_token}
@@ -340,6 +369,10 @@ def _is_clean(refusal: Refusal) -> bool:
 
 def _new_contract(answer: VastAnswer) -> int:
     try:
-        return int(json.loads(answer.body)["new_contract"])
-    except (ValueError, KeyError, TypeError):
-        raise AnswerLost("Vast.ai's answer to the order is unreadable: it may have rented the machine") from None
+        document = read_json(answer.body)
+    except ValueError:
+        document = None
+    found = contract_id(document.get("new_contract")) if isinstance(document, dict) else None
+    if found is None:
+        raise AnswerLost("Vast.ai's answer to the order is unreadable: it may have rented the machine")
+    return found

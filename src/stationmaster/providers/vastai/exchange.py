@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from stationmaster.errors import AnswerLost, ProviderError, ProviderFault
+from stationmaster.http_answers import read_json
 from stationmaster.providers.vastai.refusals import Refusal, error_of
 
 
@@ -53,9 +53,9 @@ class VastAnswer:
         if self.refusal is not None:
             raise self.problem()
         try:
-            return json.loads(self.body)
+            return read_json(self.body)
         except ValueError:
-            raise ProviderFault(f"Vast.ai did not {self.request.doing}: its answer is not JSON") from None
+            raise ProviderFault(f"Vast.ai did not {self.request.doing}: its answer is not valid JSON") from None
 
     def problem(self) -> ProviderError:
         assert self.refusal is not None

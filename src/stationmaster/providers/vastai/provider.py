@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stationmaster.errors import AccessRefused, ConfigInvalid, NoCapacity
+from stationmaster.errors import AccessRefused, ConfigInvalid, NoCapacity, ProviderFault
 from stationmaster.estimate import hours_on
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
-from stationmaster.money import ZERO, MicroDollars
+from stationmaster.money import MicroDollars
 from stationmaster.offers import NoOffer, Ranking, price_cap, rank, why_none
 from stationmaster.providers.vastai.client import RentOrder, VastClient
 from stationmaster.providers.vastai.machine_status import machine
@@ -80,10 +80,10 @@ class VastProvider:
         self, query: Mapping[str, Any], want: Requirements, *, until_price: MicroDollars | None = None
     ) -> Ranking:
         options = self._options
-        rows = await self._client.search(query, pages=options.search_pages, until_price=until_price)
-        candidates = [candidate(row, want, provider=self.name, bid_share=options.bid_share) for row in rows]
+        found = await self._client.search(query, pages=options.search_pages, until_price=until_price)
+        candidates = [candidate(row, want, provider=self.name, bid_share=options.bid_share) for row in found.rows]
         needed = replace(want, disk_gib=gib(self._storage_gb(want)))
-        return rank(candidates, needed, options.settings, hours_on(want))
+        return replace(rank(candidates, needed, options.settings, hours_on(want)), invalid=found.invalid)
 
     def _storage_gb(self, want: Requirements) -> float:
         return disk_gb(want, default_gb=self._options.settings.default_disk_gb)
@@ -169,8 +169,11 @@ class VastProvider:
         await self.attach_key(provider_id, self._public_key())
 
     async def credit(self) -> MicroDollars:
+        """Raises ProviderFault if the service does not state it: unknown credit is not zero."""
         credit = (await self._client.user()).credit
-        return credit if credit is not None else ZERO
+        if credit is None:
+            raise ProviderFault("Vast.ai does not state the account's credit")
+        return credit
 
     async def charges(self, *, since: float, until: float) -> list[Charge]:
         rows = await self._client.charges(since=since, until=until)
@@ -218,7 +221,7 @@ def _charges(row: ChargeRow) -> list[Charge]:
     """One charge per kind; a row without items counts as GPU cost."""
     amounts: dict[str, int] = {}
     for item in row.items or ():
-        kind = _CHARGE_KINDS.get(item.type, item.type)
+        kind = _CHARGE_KINDS.get(item.type or "", item.type or "gpu")
         amounts[kind] = amounts.get(kind, 0) + item.amount
     return [
         Charge(

@@ -10,8 +10,13 @@ from typing import Any
 
 from stationmaster.durations import format_duration
 from stationmaster.errors import AccessRefused, NoCapacity, ProviderBusy, ProviderError, ProviderFault
+from stationmaster.http_answers import read_json
+from stationmaster.providers.vastai.bounds import contract_id
 
 _LONGEST_MESSAGE = 300
+_LONGEST_CODE = 100
+_READ_OF_BODY = 2000  # characters in which the message must be
+_LONGEST_WAIT_SECONDS = 86400.0  # the daily quota resets by then
 _KEY_HINT = "check VASTAI_API_KEY against the keys at https://cloud.vast.ai/manage-keys/"
 _CREDIT_HINT = "add credit at https://cloud.vast.ai/billing/"
 _LIMIT_HINT = "another program may be using the same account; try again in a minute"
@@ -64,13 +69,12 @@ def read_refusal(
     document = _object(body)
     if 200 <= status < 300 and document.get("success") is not False:
         return None
-    contract = document.get("new_contract")
     message = _message(document, body)
     return Refusal(
         status=status,
-        code=str(document.get("error") or ""),
+        code=_plain(document.get("error"))[:_LONGEST_CODE],
         message=message.replace(secret, "…") if secret else message,
-        new_contract=contract if isinstance(contract, int) and not isinstance(contract, bool) else None,
+        new_contract=contract_id(document.get("new_contract")),
         retry_after_seconds=_retry_after(document, headers, message, now=now),
     )
 
@@ -104,7 +108,7 @@ def _quota_hint(refusal: Refusal) -> str:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(body)
+        document = read_json(body)
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
@@ -112,11 +116,22 @@ def _object(body: bytes) -> dict[str, Any]:
 
 def _message(document: Mapping[str, Any], body: bytes) -> str:
     """`msg`, `message`, `detail`, or the text of the body, as one line without markup."""
-    text = next((document[name] for name in ("msg", "message", "detail") if document.get(name)), None)
-    if text is None:
-        text = document.get("error") or body[:2000].decode("utf-8", "replace")
-    plain = re.sub(r"<[^>]*>", " ", str(text))
+    stated = (_plain(document.get(name)) for name in ("msg", "message", "detail", "error"))
+    text = next((text for text in stated if text), None) or body[:_READ_OF_BODY].decode("utf-8", "replace")
+    plain = re.sub(r"<[^<>]*>", " ", text[:_READ_OF_BODY])
     return " ".join(plain.split())[:_LONGEST_MESSAGE]
+
+
+def _plain(value: object) -> str:
+    """A field as text; a list of problems as JSON."""
+    if value is None or value is False:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return ""
 
 
 def _retry_after(document: Mapping[str, Any], headers: Mapping[str, str], message: str, *, now: float) -> float | None:
@@ -128,7 +143,8 @@ def _retry_after(document: Mapping[str, Any], headers: Mapping[str, str], messag
         None if reset is None else max(0.0, reset - now),
         _threshold(message),
     )
-    return next((seconds for seconds in candidates if seconds is not None), None)
+    asked = next((seconds for seconds in candidates if seconds is not None), None)
+    return None if asked is None else min(asked, _LONGEST_WAIT_SECONDS)
 
 
 def _threshold(message: str) -> float | None:

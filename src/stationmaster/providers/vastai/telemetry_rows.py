@@ -8,14 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from stationmaster.providers.vastai.wire import InstanceRow, Maybe
+from stationmaster.providers.vastai.bounds import Maybe, Number
+from stationmaster.providers.vastai.wire import InstanceRow
 
 
 class TelemetryRow(InstanceRow):
     """Memory of the container, both fields in the same unit, which the documentation states differently."""
 
-    mem_usage: Maybe[float] = None
-    mem_limit: Maybe[float] = None
+    mem_usage: Maybe[Number] = None
+    mem_limit: Maybe[Number] = None
 
     @property
     def memory_percent(self) -> float | None:
@@ -43,6 +44,6 @@ def parse_telemetry(documents: Iterable[Any]) -> Telemetry:
         except ValidationError as problem:
             first = problem.errors(include_input=False, include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "it"
-            name = document.get("id", "?") if isinstance(document, dict) else "?"
+            name = str(document.get("id", "?"))[:40] if isinstance(document, dict) else "?"
             unreadable.append(f"instance {name} skipped: {place}: {first['msg']}")
     return Telemetry(rows=tuple(rows.values()), unreadable=tuple(unreadable))

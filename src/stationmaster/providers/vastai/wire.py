@@ -6,41 +6,33 @@ Only identifying fields must be valid: a row without an id raises ProviderFault 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator
-from pydantic_core.core_schema import ValidatorFunctionWrapHandler
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stationmaster.errors import ProviderFault
-from stationmaster.money import MicroDollars, from_dollars
+from stationmaster.providers.vastai.bounds import (
+    Charged,
+    Count,
+    Credit,
+    Fraction,
+    Gigabytes,
+    GpuCount,
+    Id,
+    Maybe,
+    Megabytes,
+    Number,
+    OfferedPrice,
+    Port,
+    Price,
+    Seconds,
+    Text,
+    Time,
+    TrafficPrice,
+    Version,
+)
 
-T = TypeVar("T")
 Row = TypeVar("Row", bound="_Wire")
-
-
-def _or_none(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """None for an invalid value: the API's documentation and its answers disagree on many types."""
-    try:
-        return handler(value)
-    except (ValidationError, ValueError):
-        return None
-
-
-def _stripped(value: object) -> str | None:
-    """Strip the text: addresses come with stray white space."""
-    text = str(value).strip() if value is not None else ""
-    return text or None
-
-
-def _dollars(value: object) -> MicroDollars:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError("not an amount")
-    return from_dollars(value)
-
-
-Maybe = Annotated[T | None, WrapValidator(_or_none)]
-Text = Annotated[str | None, BeforeValidator(_stripped)]
-Price = Annotated[MicroDollars, BeforeValidator(_dollars)]
 
 
 class _Wire(BaseModel):
@@ -48,31 +40,34 @@ class _Wire(BaseModel):
 
 
 class OfferRow(_Wire):
-    """One offer of a search. `inet_*` is read as Mbit/s, as by the official client; the documentation has MB/s."""
+    """One offer of a search; not valid if a price is out of bounds, or missing.
 
-    id: int
-    num_gpus: int
-    dph_total: Price  # per hour, with `allocated_storage` of disk
-    machine_id: Maybe[int] = None
+    `inet_*` is read as Mbit/s, as by the official client; the documentation has MB/s.
+    """
+
+    id: Id
+    num_gpus: GpuCount
+    dph_total: OfferedPrice  # per hour, with `allocated_storage` of disk
+    machine_id: Maybe[Id] = None
     gpu_name: Text = None
-    gpu_ram: Maybe[float] = None  # MB of one GPU
-    min_bid: Maybe[Price] = None
-    cuda_max_good: Maybe[float] = None
-    disk_space: Maybe[float] = None  # GB
-    direct_port_count: Maybe[int] = None
-    duration: Maybe[float] = None  # seconds that the host stays available
+    gpu_ram: Maybe[Megabytes] = None  # of one GPU
+    min_bid: Price | None = None
+    cuda_max_good: Maybe[Version] = None
+    disk_space: Maybe[Gigabytes] = None
+    direct_port_count: Maybe[Count] = None
+    duration: Maybe[Seconds] = None  # that the host stays available
     geolocation: Text = None
-    reliability: Maybe[float] = None
-    reliability2: Maybe[float] = None
+    reliability: Maybe[Fraction] = None
+    reliability2: Maybe[Fraction] = None
     verification: Text = None
     verified: Maybe[bool] = None
     rentable: Maybe[bool] = None
-    hosting_type: Maybe[int] = None
+    hosting_type: Maybe[Count] = None
     datacenter: Maybe[bool] = None
-    inet_down: Maybe[float] = None
-    inet_up: Maybe[float] = None
-    inet_down_cost: Maybe[Price] = None  # per GB
-    inet_up_cost: Maybe[Price] = None
+    inet_down: Maybe[Number] = None
+    inet_up: Maybe[Number] = None
+    inet_down_cost: TrafficPrice | None = None  # per GB
+    inet_up_cost: TrafficPrice | None = None
 
     @property
     def is_datacenter(self) -> bool:
@@ -85,7 +80,7 @@ class OfferRow(_Wire):
 
 
 class Binding(_Wire):
-    port: int = Field(alias="HostPort")
+    port: Port = Field(alias="HostPort")
 
 
 class Prices(_Wire):
@@ -93,30 +88,30 @@ class Prices(_Wire):
 
 
 class InstanceRow(_Wire):
-    """One instance, as the list and the single read show it."""
+    """One instance, as the list and the single read show it. It bills: apart from its id, no value makes it invalid."""
 
-    id: int
-    label: Maybe[str] = None
-    machine_id: Maybe[int] = None
-    actual_status: Maybe[str] = None
-    intended_status: Maybe[str] = None
-    cur_state: Maybe[str] = None
-    next_state: Maybe[str] = None
+    id: Id
+    label: Text = None
+    machine_id: Maybe[Id] = None
+    actual_status: Text = None
+    intended_status: Text = None
+    cur_state: Text = None
+    next_state: Text = None
     status_msg: Text = None
     is_bid: Maybe[bool] = None
-    image_runtype: Maybe[str] = None
+    image_runtype: Text = None
     ssh_host: Text = None
-    ssh_port: Maybe[int] = None
+    ssh_port: Maybe[Port] = None
     public_ipaddr: Text = None
     # A map, null until the machine runs; one page of the documentation shows a list of numbers instead.
     ports: Maybe[Mapping[str, Maybe[tuple[Binding, ...]]]] = None
-    start_date: Maybe[float] = None
-    end_date: Maybe[float] = None
-    num_gpus: Maybe[int] = None
+    start_date: Maybe[Time] = None
+    end_date: Maybe[Time] = None
+    num_gpus: Maybe[GpuCount] = None
     gpu_name: Text = None
-    gpu_util: Maybe[float] = None  # percent in every client; the documentation has a fraction
-    gpu_temp: Maybe[float] = None
-    disk_usage: Maybe[float] = None  # GB; -1 before the first report
+    gpu_util: Maybe[Number] = None  # percent in every client; the documentation has a fraction
+    gpu_temp: Maybe[Number] = None
+    disk_usage: Maybe[Number] = None  # GB; -1 before the first report
     dph_total: Maybe[Price] = None  # while it runs
     storage_total_cost: Maybe[Price] = None
     billed: Maybe[Prices] = Field(default=None, alias="instance")  # now: without the GPU when stopped
@@ -129,41 +124,43 @@ class InstanceRow(_Wire):
 
 class InstancePage(_Wire):
     instances: tuple[dict[str, Any], ...]
-    total_instances: Maybe[int] = None
+    total_instances: Maybe[Count] = None
     next_token: Text = None
 
 
 class VastUser(_Wire):
     """The account; `balance` is 0 for prepaid accounts, so only `credit` counts."""
 
-    id: int
-    credit: Maybe[Price] = None
+    id: Id
+    credit: Maybe[Credit] = None
 
 
 class KeyRow(_Wire):
     """The list uses `key`, the answer to an addition uses `public_key`."""
 
-    id: Maybe[int] = None
+    id: Maybe[Id] = None
     key: Text = None
     public_key: Text = None
 
 
 class ChargeItem(_Wire):
-    type: str
-    amount: Price
+    type: Text
+    amount: Charged
 
 
 class ChargeRow(_Wire):
-    start: float
-    end: float
+    """One row of the bill; not valid if an amount is out of bounds."""
+
+    start: Time
+    end: Time
     source: str  # instance-7835610
-    amount: Price
+    amount: Charged
     items: Maybe[tuple[ChargeItem, ...]] = None
 
 
 class ChargePage(_Wire):
     results: tuple[dict[str, Any], ...]
-    total: Maybe[int] = None
+    total: Maybe[Count] = None
     next_token: Text = None
 
 
