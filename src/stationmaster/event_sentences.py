@@ -7,15 +7,13 @@ type, and a sentence is always one line without control characters.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from stationmaster.durations import format_duration
 from stationmaster.model import Desired, Outcome, Reason, Registering, Request, State
+from stationmaster.printable import words_of
 
-_NOT_SHOWN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line ends
-_REVERSING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reverse the text after them
 _VOWEL_SOUNDS = frozenset("AEFHILMNORSX")  # letters whose names begin with a vowel: an RTX, an H100
 _SHORT_HASH = 12
 
@@ -29,12 +27,12 @@ class _Payload:
     def text(self, key: str) -> str:
         """The value as one line; empty if it is missing or null."""
         value = self._values.get(key)
-        return "" if value is None else _one_line(str(value))
+        return "" if value is None else words_of(str(value))
 
     def texts(self, key: str) -> list[str]:
         value = self._values.get(key)
         values = value if isinstance(value, list | tuple) else [] if value is None else [value]
-        return [line for each in values if each is not None and (line := _one_line(str(each)))]
+        return [line for each in values if each is not None and (line := words_of(str(each)))]
 
     def number(self, key: str) -> float | None:
         value = self._values.get(key)
@@ -73,7 +71,7 @@ def sentence(kind: str, payload: Mapping[str, Any]) -> str:
     'A kind of newer code: step 3, files a and b.'
     """
     write = SENTENCES.get(kind)
-    return _one_line(_unknown(kind, payload) if write is None else write(_Payload(payload)))
+    return words_of(_unknown(kind, payload) if write is None else write(_Payload(payload)))
 
 
 def _unknown(kind: str, payload: Mapping[str, Any]) -> str:
@@ -317,7 +315,7 @@ def heartbeat_sentence(step: str | None, percent: float | None, eta_seconds: flo
     facts += [f"about {format_duration(eta_seconds)} left"] if eta_seconds is not None else []
     if step is None and not facts:
         return "The machine answered."
-    return _with_detail("Training" if step is None else f"Step {_one_line(step)}", ", ".join(facts))
+    return _with_detail("Training" if step is None else f"Step {words_of(step)}", ", ".join(facts))
 
 
 def _epoch_ended(payload: _Payload) -> str:
@@ -597,13 +595,8 @@ SENTENCES: Mapping[str, _Sentence] = {
 """Every kind of event that is written."""
 
 
-def _one_line(text: str) -> str:
-    shown = (" " if unicodedata.category(one) in _NOT_SHOWN or one in _REVERSING else one for one in text)
-    return " ".join("".join(shown).split())
-
-
 def _in_words(name: str) -> str:
-    return _one_line(name.replace("_", " "))
+    return words_of(name.replace("_", " "))
 
 
 def _capital(text: str) -> str:

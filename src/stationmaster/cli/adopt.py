@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, printable, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import job_json
 from stationmaster.cli.submitting import announce, submit_confirmed
 from stationmaster.errors import UserError
+from stationmaster.printable import one_line
 from stationmaster.station.adopting import AdoptRequest, StopSignal
 from stationmaster.station.proposals import Terms
 from stationmaster.times import time_text
@@ -102,16 +103,16 @@ def adoption_lines(terms: Terms, *, now: float) -> Iterator[str]:
     """What was found and what will be done, as text."""
     training = terms.adopted
     assert training is not None, "terms of an adoption name its training"
-    yield f"{printable(terms.name)}: a training on {printable(training.target)}"
+    yield f"{one_line(terms.name)}: a training on {one_line(training.target)}"
     if training.pid is None:
         yield "  process not identified"
     else:
         since = "" if training.started_at is None else f", started {time_text(training.started_at, now=now)}"
-        yield f"  process {training.pid} ({printable(training.command)}){since}"
+        yield f"  process {training.pid} ({one_line(training.command)}){since}"
     if training.rented_at is not None:
         yield f"  machine instance {training.instance}, rented since {time_text(training.rented_at, now=now)}"
     for note in terms.notes:
-        yield f"  {printable(note)}"
+        yield f"  {one_line(note)}"
 
 
 def _signal(given: str) -> StopSignal:
@@ -139,7 +140,6 @@ def _print_terms(terms: Terms, *, now: float, as_json: bool) -> None:
         from stationmaster.station.wire.proposals import TermsDocument
 
         return print_json(TermsDocument.of(terms).model_dump(mode="json"))
-    for line in adoption_lines(terms, now=now):
-        typer.echo(line)
+    print_lines(adoption_lines(terms, now=now))
     typer.echo("dry run: no job was made")
     return None

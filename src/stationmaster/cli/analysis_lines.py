@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from stationmaster.analysis.report import Evidence, Health, LogError, Recommendation, Report, Summary
-from stationmaster.cli.context import printable
 from stationmaster.durations import format_duration
+from stationmaster.printable import one_line
 
 _INDENT = "   "
 _LONGEST_VALUE = 60
@@ -70,7 +70,7 @@ def _recommendation(number: int, each: Recommendation, width: int) -> Iterator[s
         yield from _wrapped(f"{indent}Impact: {each.impact}", width, indent)
     if each.config_path:
         change = f"{_value(each.current_value)} -> {_value(each.recommended_value)}"
-        yield f"{indent}{printable(each.config_path)}: {change}"
+        yield f"{indent}{one_line(each.config_path)}: {change}"
     for evidence in each.evidence:
         yield from _wrapped(f"{indent}- {_evidence(evidence)}", width, f"{indent}  ")
 
@@ -93,7 +93,7 @@ def _log_error(error: LogError, width: int, *, verbose: bool) -> Iterator[str]:
     yield from _wrapped(f"{_INDENT}{_INDENT}{error.message}", width, _INDENT * 2)
     if verbose and error.traceback:
         for line in error.traceback.splitlines():
-            yield f"{_INDENT}{_INDENT}| {printable(line)}"
+            yield f"{_INDENT}{_INDENT}| {one_line(line)}"
 
 
 def _clock(seconds: float) -> str:
@@ -129,11 +129,11 @@ def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = printable(text)
+    text = one_line(text)
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
-        printable(text), width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        one_line(text), width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
     )

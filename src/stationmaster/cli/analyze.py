@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 
 from stationmaster.analysis.report import Severity
 from stationmaster.cli.analysis_lines import analysis_lines
-from stationmaster.cli.context import JsonOption, given_path, named, options_of, station_of
+from stationmaster.cli.context import JsonOption, given_path, named, options_of, print_json, print_lines, station_of
 from stationmaster.errors import NotFound, UserError
 from stationmaster.station.analysis import Analysis, analyse_file
 from stationmaster.station.run_files.recorded_run import HINT
@@ -85,10 +84,9 @@ def analyze(
         from stationmaster.station.wire.analysis import AnalysisDocument, ReportDocument
 
         found = ReportDocument.of_report(report) if of_job is None else AnalysisDocument.of(of_job)
-        typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+        print_json(found.as_json())
         return
-    for line in analysis_lines(report, verbose=verbose):
-        typer.echo(line)
+    print_lines(analysis_lines(report, verbose=verbose))
     if of_job is not None and report.recommendations:
         typer.echo("")
         only_info = all(each.severity is Severity.INFO for each in report.recommendations)

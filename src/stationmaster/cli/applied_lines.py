@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stationmaster.cli.context import printable
 from stationmaster.model import AppliedAdvice, SkippedAdvice
+from stationmaster.printable import one_line
 
 
 def applied_lines(applied: Sequence[AppliedAdvice], skipped: Sequence[SkippedAdvice]) -> Iterator[str]:
@@ -14,10 +14,10 @@ def applied_lines(applied: Sequence[AppliedAdvice], skipped: Sequence[SkippedAdv
         yield "changes"
     width = max((len(one.change) for one in applied), default=0)
     for one in applied:
-        yield printable(f"  {one.change:<{width}}  ({one.number}. {one.config_path}, {one.severity}: {one.title})")
+        yield one_line(f"  {one.change:<{width}}  ({one.number}. {one.config_path}, {one.severity}: {one.title})")
         if one.note:
-            yield printable(f"    {one.note}")
+            yield one_line(f"    {one.note}")
     if skipped:
         yield "not applied"
     for left in skipped:
-        yield printable(f"  {left.number}. {left.config_path}, {left.severity}: {left.why}")
+        yield one_line(f"  {left.number}. {left.config_path}, {left.severity}: {left.why}")

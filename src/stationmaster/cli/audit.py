@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, printable, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.printable import one_line
 from stationmaster.station.wire.audit import AuditEntryDocument
 from stationmaster.times import time_text
 
@@ -32,8 +33,8 @@ def audit(
     if as_json or options_of(context).as_json:
         return print_json([AuditEntryDocument.of(one).model_dump(mode="json") for one in found])
     for one in found:
-        who, where = printable(one.user or "unknown"), printable(one.address or "")
-        what = printable(f"{one.action} {one.subject or ''}").rstrip()
+        who, where = one_line(one.user or "unknown"), one_line(one.address or "")
+        what = one_line(f"{one.action} {one.subject or ''}").rstrip()
         typer.echo(f"{time_text(one.at, now=now):<17} {one.status} {who:<15} {where:<15} {what}")
     if not found:
         typer.echo("no entries; `stationmaster serve` writes them")

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, named, options_of, print_json, printable, station_of
+from stationmaster.cli.context import JsonOption, named, options_of, print_json, print_lines, station_of
 from stationmaster.durations import format_duration
 from stationmaster.model.advice import text_of
 from stationmaster.money import format_dollars
+from stationmaster.printable import one_line
 from stationmaster.station.comparison import ComparedJob, Comparison
 
 _WIDTH = 80
@@ -52,8 +53,7 @@ def compare(
 
         return print_json(ComparisonDocument.of(found).model_dump(mode="json"))
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
-    for line in comparison_lines(found, width=max(width, _WIDTH)):
-        typer.echo(line)
+    print_lines(comparison_lines(found, width=max(width, _WIDTH)))
     return None
 
 
@@ -98,15 +98,15 @@ def _number(value: float | None) -> str:
 
 _ROWS: Sequence[tuple[str, Callable[[ComparedJob], str]]] = (
     ("job", lambda job: job.id),
-    ("name", lambda job: printable(job.name)),
+    ("name", lambda job: one_line(job.name)),
     ("outcome", lambda job: job.shown),
     ("reason", lambda job: job.reason or _UNKNOWN),
     ("health", lambda job: job.health or _UNKNOWN),
     ("recipe", lambda job: job.recipe),
-    ("dataset", lambda job: printable(job.dataset)),
+    ("dataset", lambda job: one_line(job.dataset)),
     ("pack", lambda job: job.dataset_sha256[:12]),
     ("images", lambda job: str(job.images)),
-    ("trigger", lambda job: printable(job.trigger or _UNKNOWN)),
+    ("trigger", lambda job: one_line(job.trigger or _UNKNOWN)),
     ("GPU", lambda job: job.gpu or _UNKNOWN),
     ("steps", _steps),
     ("steps/s", lambda job: _number(job.steps_per_second)),
@@ -121,7 +121,7 @@ _ROWS: Sequence[tuple[str, Callable[[ComparedJob], str]]] = (
 
 
 def _value(value: Any) -> str:
-    return _UNKNOWN if value is None else printable(text_of(value))
+    return _UNKNOWN if value is None else one_line(text_of(value))
 
 
 def _cut(text: str, width: int) -> str:

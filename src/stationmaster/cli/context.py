@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import errno
-import json
 import math
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.errors import NotFound, NotSignedIn, StationmasterError, UserError
+from stationmaster.printable import json_text, one_line
 from stationmaster.station import LONGEST_NAME
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; most commands need few
     from stationmaster.station.local.station import LocalStation
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 _TOKEN_HINT = "on the server, `stationmaster tokens create` makes a token; set STATIONMASTER_TOKEN to it"
 
@@ -189,9 +186,14 @@ def _wake_worker(station: LocalStation, options: Options) -> None:
         typer.echo(f"{work}; started one (pid {woken.pid}, log {woken.log})", err=True)
 
 
-def print_json(value: Any) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=str)
-    sys.stdout.write("\n")
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    sys.stdout.write(json_text(value, indent=indent) + "\n")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print each as one line, whatever others wrote into it."""
+    for line in lines:
+        typer.echo(one_line(line))
 
 
 def print_note(context: typer.Context, job_id: str, note: str, *, as_json: bool) -> None:
@@ -199,13 +201,4 @@ def print_note(context: typer.Context, job_id: str, note: str, *, as_json: bool)
     if as_json or options_of(context).as_json:
         print_json({"id": job_id, "note": note})
     else:
-        typer.echo(f"{job_id}: {note}")
-
-
-def printable(text: str) -> str:
-    """Text that others wrote, safe for a terminal: a name must not move the cursor or look like two lines.
-
-    >>> print(printable("there is no job a\\nb"))
-    there is no job a\\nb
-    """
-    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+        print_lines([f"{job_id}: {note}"])

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from stationmaster.cli.console import PrintableConsole
 from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_json, station_of
 from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
@@ -158,7 +158,7 @@ def packed_lines(packed: PackedDataset) -> Iterator[str]:
 
 def show(lines: Iterator[str]) -> None:
     """Print the lines as they are: a file name is not markup, and colour only repeats what the text says."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = PrintableConsole(soft_wrap=True)
     for line in lines:
         style = next((style for word, style in _STYLES.items() if line.startswith(word)), "")
         console.print(Text(line, style=style))

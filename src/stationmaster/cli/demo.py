@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json
+from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json, print_lines
 from stationmaster.cli.demo_page import is_attended, page_beside, show_until_interrupted
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES, quote_lines
@@ -141,8 +141,7 @@ def _wait_for_simulator(process: subprocess.Popen[bytes], station: LocalStation,
 def _introduce(terms: Terms) -> None:
     typer.echo("A real, small training: the machine is rented from a simulated Vast.ai on this computer.")
     typer.echo("No account, no GPU, and the bill is play money.\n")
-    for line in quote_lines(terms):
-        typer.echo(line)
+    print_lines(quote_lines(terms))
     typer.echo("")
 
 
@@ -180,7 +179,7 @@ def _conclude(view: JobView) -> None:
     typer.echo(f"\n{job.outcome}: {progress.step} steps, loss {progress.first_loss:.4f} -> {progress.loss:.4f}"
                if progress.first_loss is not None and progress.loss is not None else f"\n{job.outcome}")  # fmt: skip
     if job.explanation:
-        typer.echo(job.explanation)
+        print_lines([job.explanation])
     model = job.model.address
     if model:
         samples = [one.location for one in view.checkpoints if one.kind == "sample" and one.location]

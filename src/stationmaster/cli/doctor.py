@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, require_this_computer, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, require_this_computer, station_of
 from stationmaster.cli.systemd_unit import unit_of
 from stationmaster.station.checks import WorkerService
 
@@ -41,7 +41,7 @@ def doctor(
         print_json([CheckDocument.of(result).model_dump(mode="json") for result in results])
     else:
         for result in results:
-            typer.echo(f"{'ok ' if result.ok else 'BAD'}  {result.check:<10} {result.detail}")
+            print_lines([f"{'ok ' if result.ok else 'BAD'}  {result.check:<10} {result.detail}"])
             if result.hint:
                 typer.echo(f"     hint: {result.hint}")
     if not all(result.ok for result in results):

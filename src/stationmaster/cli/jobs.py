@@ -18,14 +18,15 @@ from stationmaster.cli.context import (
     named,
     options_of,
     print_json,
+    print_lines,
     print_note,
-    printable,
     station_of,
 )
 from stationmaster.cli.render import dated_lines, job_json, job_line, view_lines
 from stationmaster.errors import UserError
 from stationmaster.event_sentences import heartbeat_sentence, sentence
 from stationmaster.model import Desired
+from stationmaster.printable import one_line
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; these commands need few
@@ -67,12 +68,13 @@ def jobs(
             typer.echo("no jobs" if everything else "no running jobs; --all shows ended ones")
             return None
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        for row in rows:
-            typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_lines(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
         for view in found:
             for alert in view.alerts:
                 if alert.kind == "not_served":
-                    typer.echo(f"note: {view.job.id}: {alert.message}", err=True)
+                    typer.echo(f"note: {view.job.id}: {one_line(alert.message)}", err=True)
     return None
 
 
@@ -97,7 +99,7 @@ def remove(
             raise UserError(
                 "this deletes the local model: confirmation needed, but stdin is not a terminal", hint="pass --yes"
             )
-        if not yes and not typer.confirm(f"Delete {found.spec.name} ({found.id}) and its files?"):
+        if not yes and not typer.confirm(f"Delete {one_line(found.spec.name)} ({found.id}) and its files?"):
             return
         station.jobs.remove(found.id)
     if as_json or options_of(context).as_json:
@@ -131,13 +133,11 @@ def show(
         view = station.jobs.view(found.id)
         if as_json or options_of(context).as_json:
             return print_json(job_json(view, history))
-        for line in view_lines(view):
-            typer.echo(line)
+        print_lines(view_lines(view))
         lines = [(event.at, sentence(event.kind, event.payload)) for event in history if events]
         beats = view.job.watching.heartbeats if progress else ()
         lines += [(beat.at, heartbeat_sentence(beat.step, beat.percent, beat.eta_seconds)) for beat in beats]
-        for line in dated_lines(sorted(lines, key=itemgetter(0)), now=view.now):
-            typer.echo(line)
+        print_lines(dated_lines(sorted(lines, key=itemgetter(0)), now=view.now))
     return None
 
 
@@ -189,7 +189,7 @@ def cancel(
                     f"{lost} would be lost: confirmation needed, but stdin is not a terminal",
                     hint="pass --keep or --yes",
                 )
-            if not typer.confirm(f"{lost} would be lost. Cancel anyway?"):
+            if not typer.confirm(f"{one_line(lost)} would be lost. Cancel anyway?"):
                 return
         wanted = station.jobs.desire(found.id, Desired.CANCEL_KEEP if keep else Desired.CANCEL)
         print_note(context, found.id, wanted.note, as_json=as_json)
@@ -217,8 +217,7 @@ def pull(
         if as_json or options_of(context).as_json:
             print_json({"files": [str(copy) for copy in copies]})
         else:
-            for copy in copies:
-                typer.echo(printable(str(copy)))
+            print_lines(map(str, copies))
 
 
 def ssh(context: typer.Context, job: JobArgument) -> None:
@@ -236,7 +235,7 @@ def ssh(context: typer.Context, job: JobArgument) -> None:
     with local_station_of(context) as station:
         shell = station.processes.shell(job)
     if shell.warning is not None:
-        typer.echo(f"warning: {shell.warning}", err=True)
+        typer.echo(f"warning: {one_line(shell.warning)}", err=True)
     if shell.folder is not None:
         os.chdir(shell.folder)
     try:

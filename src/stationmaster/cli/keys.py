@@ -9,6 +9,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json
 from stationmaster.errors import UserError
+from stationmaster.printable import one_line
 from stationmaster.station.keys import KeyStanding, OfferedHostKey
 
 app = typer.Typer(
@@ -114,7 +115,7 @@ def _show(standing: KeyStanding) -> None:
     for name, account in standing.providers.items():
         for key in account.keys:
             mark = "  (ours)" if key.is_same_as(standing.public) else ""
-            typer.echo(f"{name:<9} {key.fingerprint}  {key.comment}{mark}")
+            typer.echo(f"{name:<9} {key.fingerprint}  {one_line(key.comment)}{mark}")
         if not account.knows_ours:
             _advise(name, standing, has_keys=bool(account.keys))
     if not standing.providers:

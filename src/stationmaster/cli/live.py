@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
-from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from stationmaster.cli.context import print_json
+from stationmaster.cli.console import PrintableConsole
+from stationmaster.cli.context import print_json, print_lines
 from stationmaster.cli.render import EXIT_CODES, health_text, job_json, progress_text, stage_text, transfer_text
 from stationmaster.durations import format_duration
 from stationmaster.errors import AlreadyEnded
@@ -51,7 +51,7 @@ def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str]
 
 
 def _show(station: Station, job_id: str, *, silent: bool) -> JobView:
-    console = Console()
+    console = PrintableConsole()
     views = _views_until_over(station, job_id)
     if silent:
         return _last(views)
@@ -80,11 +80,11 @@ def _last(views: Iterator[JobView]) -> JobView:
     return view
 
 
-def _print_changes(views: Iterator[JobView], console: Console) -> JobView:
+def _print_changes(views: Iterator[JobView], console: PrintableConsole) -> JobView:
     changes = ChangeLines()
     for view in views:
         if (line := changes.next(view)) is not None:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
     return view
 
 
@@ -141,7 +141,7 @@ def _ask_to_stop(station: Station, job_id: str) -> int:
         typer.echo(f"the training keeps running; follow it: stationmaster watch {job_id}")
         return 0
     try:
-        typer.echo(station.jobs.desire(job_id, Desired.STOP).note)
+        print_lines([station.jobs.desire(job_id, Desired.STOP).note])
     except AlreadyEnded as ended:
         typer.echo(str(ended))
     return 0

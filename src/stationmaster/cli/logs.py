@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JobArgument, json_option, options_of, station_of
+from stationmaster.cli.context import JobArgument, json_option, options_of, print_json, station_of
 from stationmaster.errors import UserError
 from stationmaster.model import LogChunk
 
@@ -30,6 +29,9 @@ def logs(
     as_json: Annotated[bool, json_option("Print one JSON object per piece of log, or per line found.")] = False,
 ) -> None:
     """Print a job's log: all attempts and steps, in order.
+
+    A pipe or file gets the bytes that the training wrote. A terminal gets text: without escape sequences, and with a
+    line for each redraw of a progress bar.
 
     Examples:
 
@@ -72,7 +74,7 @@ class _JsonPrinter:
 
 
 def _print_line(document: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    print_json(document, indent=None)
 
 
 def _pages(station: Station, job_id: str) -> Iterator[Sequence[tuple[int, LogChunk]]]:

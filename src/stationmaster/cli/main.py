@@ -28,7 +28,11 @@ def main(*, own_command: Sequence[str] | None = None) -> None:
     """
     gc.disable()  # until the command runs: imports leave no garbage, and a collection takes a seventh of the time
     try:
+        from stationmaster.cli.terminal_output import end_output, guard_terminal
+
+        guard_terminal()
         code = _run(sys.argv[1:], own_command)
+        end_output()
     except KeyboardInterrupt:
         code = 130
     finally:
@@ -107,9 +111,9 @@ def _print_full_disk() -> int:
 
 
 def _print_line(line: str) -> None:
-    from stationmaster.cli.context import printable
+    from stationmaster.printable import one_line
 
-    print(printable(line), file=sys.stderr)
+    print(one_line(line), file=sys.stderr)
 
 
 def _print_usage_error(error: Exception) -> int | None:

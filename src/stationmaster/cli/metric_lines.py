@@ -7,8 +7,8 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from stationmaster.cli.context import printable
 from stationmaster.durations import format_duration
+from stationmaster.printable import one_line
 from stationmaster.series.run_series import DrawnSeries
 from stationmaster.series.sparkline import BLOCKS, PLAIN, sparkline
 from stationmaster.series.summary import GpuSummary, RunSummary, SeriesSummary
@@ -34,7 +34,7 @@ def metric_lines(summary: RunSummary, drawn: Sequence[DrawnSeries]) -> Iterator[
     yield from _table(drawn, figures)
     if constant:
         yield ""
-        texts = [f"{printable(name)} {number_text(figures[name].last)}" for name in constant]
+        texts = [f"{one_line(name)} {number_text(figures[name].last)}" for name in constant]
         yield from textwrap.wrap(f"Constant: {', '.join(texts)}", _width(), break_on_hyphens=False)
 
 
@@ -42,7 +42,7 @@ def _table(drawn: Sequence[DrawnSeries], figures: Mapping[str, SeriesSummary]) -
     if not drawn:
         return
     levels = BLOCKS if _can_show(BLOCKS) else PLAIN
-    names = [printable(series.name) for series in drawn]
+    names = [one_line(series.name) for series in drawn]
     name_width = min(_NAME_WIDTH, max(map(len, [_TITLE, *names])))
     room = _width() - name_width - 3
     chosen = _NUMBERS if room - len(_NUMBERS) * _NUMBER_WIDTH >= _GOOD_LINE else _FEW_NUMBERS
@@ -87,12 +87,12 @@ def _run_lines(summary: RunSummary) -> Iterator[str]:
     if summary.memory_peak_gb is not None:
         yield f"  memory     peak {_of(summary.memory_peak_gb, summary.memory_total_gb)} GB"
     if summary.events:
-        told = ", ".join(f"{count} {printable(kind)}" for kind, count in summary.events)
+        told = ", ".join(f"{count} {one_line(kind)}" for kind, count in summary.events)
         yield from textwrap.wrap(told, _width(), initial_indent="  events     ", subsequent_indent=" " * 13)
 
 
 def _gpu_text(gpu: GpuSummary) -> str:
-    words = [printable(gpu.name)] if gpu.name else []
+    words = [one_line(gpu.name)] if gpu.name else []
     if gpu.memory_peak_gb is not None:
         words.append(f"peak {_of(gpu.memory_peak_gb, gpu.memory_total_gb)} GB")
     if gpu.utilization_mean_percent is not None:

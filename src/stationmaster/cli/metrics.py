@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,11 +19,12 @@ from stationmaster.cli.context import (
     named,
     options_of,
     print_json,
-    printable,
+    print_lines,
     station_of,
 )
 from stationmaster.cli.metric_lines import metric_lines
 from stationmaster.errors import NotFound, UserError
+from stationmaster.printable import one_line
 from stationmaster.series.run_series import Axis, DrawnSeries, RunSeries
 from stationmaster.series.summary import RunSummary, summarise_run
 from stationmaster.series.table import Table
@@ -137,7 +137,7 @@ def metrics(
             rows = source.rows(table)
             print_json({"table": table, "columns": rows.as_lists()}) if as_json else write_csv_rows(sys.stdout, rows)
         elif as_json:
-            print(json.dumps(_json(source, wanted, columns), ensure_ascii=False))  # one line: it has many numbers
+            print_json(_json(source, wanted, columns), indent=None)  # one line: it has many numbers
         else:
             _show(source, wanted)
 
@@ -247,11 +247,10 @@ def _import(source: _Source, path: Path, *, as_json: bool) -> None:
 def _show(source: _Source, wanted: _Wanted) -> None:
     drawn = source.drawn(wanted, DEFAULT_COLUMNS)
     summary = source.summary(wanted)
-    typer.echo(printable(source.title))
-    for line in metric_lines(summary, drawn):
-        typer.echo(line)
+    typer.echo(one_line(source.title))
+    print_lines(metric_lines(summary, drawn))
     for note in source.notes:
-        typer.echo(f"note: {printable(note)}")
+        typer.echo(f"note: {one_line(note)}")
 
 
 def _json(source: _Source, wanted: _Wanted, columns: int) -> dict[str, Any]:

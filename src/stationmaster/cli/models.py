@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, given_path, named, options_of, print_json, station_of, with_hint
+from stationmaster.cli.context import (
+    JsonOption,
+    given_path,
+    named,
+    options_of,
+    print_json,
+    print_lines,
+    station_of,
+    with_hint,
+)
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
 
@@ -41,7 +50,7 @@ def list_models(context: typer.Context, as_json: JsonOption = False) -> None:
     for model in found:
         kinds = ", ".join(place.kind for place in model.places) or "nowhere"
         state = "" if model.complete else "  incomplete"
-        typer.echo(f"{model.slug:<32} {model.family or '-':<20} {model.size / 1e6:>9.1f} MB  {kinds}{state}")
+        print_lines([f"{model.slug:<32} {model.family or '-':<20} {model.size / 1e6:>9.1f} MB  {kinds}{state}"])
     if not found:
         typer.echo("no models yet; the models of finished trainings appear here")
     return None
@@ -61,8 +70,7 @@ def show(context: typer.Context, model: ModelArgument, as_json: JsonOption = Fal
         found = station.models.find(model)
     if as_json or options_of(context).as_json:
         return print_json(_json(found))
-    for name, value in _lines(found):
-        typer.echo(f"{name:<14} {value}")
+    print_lines(f"{name:<14} {value}" for name, value in _lines(found))
     return None
 
 
@@ -84,7 +92,7 @@ def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = 
     place = published.place("hub")
     if as_json or options_of(context).as_json:
         return print_json(_json(published))
-    typer.echo(f"published: {place.link if place else published.slug}")
+    print_lines([f"published: {place.link if place else published.slug}"])
     return None
 
 
@@ -109,7 +117,7 @@ def download(
         copy = station.models.download(model, target)
     if as_json or options_of(context).as_json:
         return print_json({"file": str(copy)})
-    typer.echo(str(copy))
+    print_lines([str(copy)])
     return None
 
 

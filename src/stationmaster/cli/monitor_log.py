@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from stationmaster.cli.context import printable
+from stationmaster.printable import one_line
 from stationmaster.station.monitoring import MonitorFeed, MonitorLook, NoticeKind
 
 _log = logging.getLogger("stationmaster.monitor")
@@ -45,9 +45,9 @@ class LoggedFeed:
         look = self._feed.next(seconds=seconds)
         if look is not None:
             for warning in look.warnings:
-                _log.warning(printable(warning))
+                _log.warning(one_line(warning))
             for notice in look.notices:
-                _log.log(_LEVELS.get(notice.kind, logging.INFO), printable(notice.sentence))
+                _log.log(_LEVELS.get(notice.kind, logging.INFO), one_line(notice.sentence))
         return look
 
     def refresh(self) -> None:

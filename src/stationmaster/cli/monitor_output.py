@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -46,7 +45,7 @@ class JsonOutput:
 
     def show(self, look: MonitorLook) -> None:
         if self._repeated:
-            sys.stdout.write(json.dumps(look_json(look), ensure_ascii=False) + "\n")
+            print_json(look_json(look), indent=None)
         else:
             print_json(look_json(look))
 

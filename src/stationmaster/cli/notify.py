@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
 from stationmaster.station.wire.notifications import DeliveryDocument, NoteDocument
 from stationmaster.times import time_text
 
@@ -40,7 +40,7 @@ def try_channels(
         print_json([DeliveryDocument.of(delivery).model_dump(mode="json") for delivery in deliveries])
     else:
         for delivery in deliveries:
-            typer.echo(f"{delivery.channel:<10} {'sent' if delivery.success else delivery.problem}")
+            print_lines([f"{delivery.channel:<10} {'sent' if delivery.success else delivery.problem}"])
     if not all(delivery.success for delivery in deliveries):
         raise typer.Exit(50)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, finite, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, finite, options_of, print_json, print_lines, station_of
 from stationmaster.durations import format_duration
 from stationmaster.money import format_dollars
 from stationmaster.station.job_file import price
@@ -74,7 +74,7 @@ def _show(ranking: Ranking, *, limit: int) -> None:
         hourly, total = format_dollars(offer.price_per_hour, 3), format_dollars(ranked.job_cost)
         takes = format_duration(ranked.hours * 3600)
         where = ", ".join(filter(None, (offer.region, offer.note)))
-        typer.echo(f"{offer.id:<{wide}} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {where}".rstrip())
+        print_lines([f"{offer.id:<{wide}} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {where}".rstrip()])
     for group in ranking.groups():
         typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")
 
@@ -82,6 +82,5 @@ def _show(ranking: Ranking, *, limit: int) -> None:
 def _show_why_none(ranking: Ranking) -> None:
     typer.echo("no offer fits")
     if ranking.no_offer is not None:
-        for reason in ranking.no_offer.reasons:
-            typer.echo(f"left out: {reason}")
+        print_lines(f"left out: {reason}" for reason in ranking.no_offer.reasons)
         typer.echo(f"what helps: {ranking.no_offer.what_helps}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stationmaster.cli.context import JsonOption, given_path
+from stationmaster.cli.console import PrintableConsole
+from stationmaster.cli.context import JsonOption, given_path, print_json
 from stationmaster.cli.log_files import read_chunks
 from stationmaster.errors import ConfigInvalid
 from stationmaster.parsers import FAMILIES, LogReader, Scope, Summary
@@ -46,9 +45,9 @@ def parse(
     """
     summary = read_log(log, framework=framework, patterns=pattern or ())
     if as_json:
-        print(json.dumps(summary.as_json(), ensure_ascii=False))
+        print_json(summary.as_json(), indent=None)
     else:
-        Console().print(as_table(summary))
+        PrintableConsole().print(as_table(summary))
 
 
 def read_log(log: Path, *, framework: str = AUTO, patterns: Sequence[str] = ()) -> Summary:

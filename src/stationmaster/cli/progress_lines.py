@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import typer
+from stationmaster.cli.terminal_output import overwrite_line, unguarded
 
 if TYPE_CHECKING:
     from stationmaster.station.datasets import (  # imports much that `jobs` does not need
@@ -33,9 +33,9 @@ def show_download(source: DatasetReference | None) -> Iterator[Progress | None]:
         yield None
         return
     try:
-        yield lambda done, total: _overwrite_line(download_line(str(source), done, total))
+        yield lambda done, total: overwrite_line(download_line(str(source), done, total))
     finally:
-        _overwrite_line("")
+        overwrite_line("")
 
 
 @contextmanager
@@ -46,9 +46,9 @@ def show_transfer(source: DatasetReference | None, *, uploads: bool) -> Iterator
             yield progress
         return
     try:
-        yield lambda done, total: _overwrite_line(upload_line(source.name, done, total))
+        yield lambda done, total: overwrite_line(upload_line(source.name, done, total))
     finally:
-        _overwrite_line("")
+        overwrite_line("")
 
 
 def upload_line(name: str, done: int, total: int) -> str:
@@ -67,17 +67,13 @@ def download_line(source: str, done: int, total: int) -> str:
     return f"downloading {source}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
 
 
-def _overwrite_line(line: str) -> None:
-    typer.echo(f"\r{line}\x1b[K", err=True, nl=False)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibleWait:
     """Waits for a rate limit: on a terminal with a line that counts down and is then erased, elsewhere with one plain
     line per wait.
     """
 
-    stream: TextIO
+    stream: TextIO  # not guarded: it is drawn on
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def __call__(self, seconds: float) -> None:
@@ -105,7 +101,7 @@ class VisibleWait:
 
 
 async def wait_visibly(seconds: float) -> None:
-    await VisibleWait(stream=sys.stderr)(seconds)
+    await VisibleWait(stream=unguarded(sys.stderr))(seconds)
 
 
 def waiting_line(seconds: float) -> str:

@@ -8,8 +8,17 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, given_path, local_station_of, options_of, print_json, station_of
+from stationmaster.cli.context import (
+    JsonOption,
+    given_path,
+    local_station_of,
+    options_of,
+    print_json,
+    print_lines,
+    station_of,
+)
 from stationmaster.errors import RecipeInvalid
+from stationmaster.printable import one_line
 from stationmaster.recipes.parameters import allowed
 from stationmaster.recipes.schema import Recipe
 
@@ -40,9 +49,9 @@ def list_recipes(
         listed = (ListedRecipeDocument.of(recipe) for recipe in found.recipes)
         return print_json([each.model_dump(mode="json", exclude={"definition"}) for each in listed])
     for recipe in found.recipes:
-        typer.echo(f"{recipe.reference:<24} {recipe.title}")
+        print_lines([f"{recipe.reference:<24} {recipe.title}"])
     for problem in found.problems:
-        typer.echo(f"broken: {problem}", err=True)
+        typer.echo(f"broken: {one_line(str(problem))}", err=True)
     return None
 
 
@@ -64,8 +73,7 @@ def show_recipe(context: typer.Context, recipe: RecipeArgument, as_json: JsonOpt
     needs = found.needs
     cuda = f", CUDA {needs.cuda:g} or newer" if needs.cuda else ""
     typer.echo(f"needs {needs.gpus} GPU with {needs.vram_gib:g} GiB of memory, {needs.disk_gib:g} GiB of disk{cuda}")
-    for line in _other_needs(found):
-        typer.echo(line)
+    print_lines(_other_needs(found))
     typer.echo()
     for name, parameter in found.parameters.items():
         typer.echo(f"  {name:<18} {parameter.help} ({allowed(parameter)}; default {parameter.default})")
@@ -104,7 +112,7 @@ def lint_recipe(
         print_json([RecipeProblemDocument.of(found).model_dump(mode="json") for found in problems])
     else:
         for found in problems:
-            typer.echo(f"{found}; {found.fix}" if found.fix else str(found))
+            print_lines([f"{found}; {found.fix}" if found.fix else str(found)])
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise RecipeInvalid(f"{path} is not valid: {count}", hint=problems[0].fix)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from stationmaster.cli.context import printable
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import STAGES, activity
 from stationmaster.model import (
@@ -19,6 +18,7 @@ from stationmaster.model import (
     Transfer,
 )
 from stationmaster.money import MicroDollars, format_dollars
+from stationmaster.printable import one_line
 from stationmaster.station.jobs import JobView
 from stationmaster.times import clock_text, time_text
 
@@ -62,7 +62,7 @@ def job_line(view: JobView) -> tuple[str, ...]:
     share = progress.percent
     return (
         job.id,
-        job.spec.name,
+        one_line(job.spec.name),
         view.shown,
         stage_text(view),
         "" if share is None else f"{progress.step}/{progress.total_steps} ({share:g}%)",
@@ -76,7 +76,7 @@ def job_line(view: JobView) -> tuple[str, ...]:
 def stage_text(view: JobView) -> str:
     """The stage, with what runs besides training steps: `training: sampling for 2m`."""
     doing = activity(view.job.progress, now=view.now)
-    return view.stage if doing is None else f"{view.stage}: {printable(doing)}"
+    return view.stage if doing is None else f"{view.stage}: {one_line(doing)}"
 
 
 def speed_text(steps_per_second: float) -> str:
@@ -156,7 +156,7 @@ def view_lines(view: JobView) -> Iterator[str]:
     if view.stage in STAGES:
         yield f"  stage     {stage_text(view)} ({STAGES.index(view.stage) + 1} of {len(STAGES)})"
     if job.machine.waits_for and not job.outcome:
-        yield f"  waits     {printable(job.machine.waits_for)}"
+        yield f"  waits     {one_line(job.machine.waits_for)}"
     if job.outcome and job.reason:
         yield f"  reason    {job.reason}" + (f": {job.explanation}" if job.explanation else "")
     if job.outcome and job.state != "ENDED":
@@ -167,7 +167,7 @@ def view_lines(view: JobView) -> Iterator[str]:
     if job.spec.retry_of:
         yield f"  retry of  {job.spec.retry_of}"
     for one in job.spec.applied:
-        yield f"  changed   {printable(one.change)}, as recommended ({printable(one.config_path)})"
+        yield f"  changed   {one_line(one.change)}, as recommended ({one_line(one.config_path)})"
     if job.spec.owner:
         yield f"  owner     {job.spec.owner}"
     if progress.step is not None:
@@ -211,19 +211,19 @@ def dated_lines(sentences: Sequence[tuple[float, str]], *, now: float) -> Iterat
 def _adopted_lines(training: AdoptedTraining) -> Iterator[str]:
     """The training that a job watches and did not start, and what cannot be known of it."""
     who = "a process that is not known" if training.pid is None else f"process {training.pid}"
-    command = f" ({printable(training.command)})" if training.command else ""
-    yield f"  adopted   {who}{command} on {printable(training.target)}"
-    yield f"  reads     {printable(training.log)}, models below {printable(training.output or '?')}"
+    command = f" ({one_line(training.command)})" if training.command else ""
+    yield f"  adopted   {who}{command} on {one_line(training.target)}"
+    yield f"  reads     {one_line(training.log)}, models below {one_line(training.output or '?')}"
     if training.instance is not None:
         fate = "destroyed when the training is over" if training.release else "left as it is"
         yield f"  instance  {training.instance}, {fate}"
     for sentence in training.unknown:
-        yield f"  not known {printable(sentence)}"
+        yield f"  not known {one_line(sentence)}"
 
 
 def health_text(found: RunHealth) -> str:
     """Health and first recommendation: `Critical: the card ran out of memory`."""
-    return printable(found.health.capitalize() + (f": {found.headline}" if found.headline else ""))
+    return one_line(found.health.capitalize() + (f": {found.headline}" if found.headline else ""))
 
 
 def transfer_text(carried: Transfer) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from stationmaster.cli.context import given_path, json_option
+from stationmaster.cli.context import given_path, json_option, print_json, print_lines
 from stationmaster.cli.log_files import read_chunks
 from stationmaster.durations import format_duration
 from stationmaster.errors import ConfigInvalid, UserError
@@ -66,7 +65,7 @@ def replay(
     events = replay_trace(recorded, _reader(recorded), policy.changed(_read_settings(settings or [])))
     if as_json:
         for event in events:
-            print(json.dumps(event_json(event), ensure_ascii=False))
+            print_json(event_json(event), indent=None)
     else:
         _print_events(list(events), recorded.end)
 
@@ -129,6 +128,6 @@ def _read_settings(settings: Sequence[str]) -> dict[str, str]:
 
 def _print_events(events: Sequence[StallEvent], end: float) -> None:
     for event in events:
-        typer.echo(f"{format_duration(event.at):>8}  {event.kind.replace('_', ' '):<14}  {event.analysis.reason}")
+        print_lines([f"{format_duration(event.at):>8}  {event.kind.replace('_', ' '):<14}  {event.analysis.reason}"])
     if not events:
         typer.echo(f"no stall in {format_duration(end)}")

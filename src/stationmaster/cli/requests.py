@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, print_note, station_of
+from stationmaster.cli.context import (
+    JobArgument,
+    JsonOption,
+    options_of,
+    print_json,
+    print_lines,
+    print_note,
+    station_of,
+)
 from stationmaster.model import Request
 
 if TYPE_CHECKING:
@@ -61,8 +69,7 @@ def _send_request(context: typer.Context, reference: str, request: Request, *, w
         if as_json or options_of(context).as_json:
             print_json({"id": wanted.job.id, "note": wanted.note, "answer": answer})
         else:
-            for line in _answer_lines(wanted.job.id, request, answer):
-                typer.echo(line)
+            print_lines(_answer_lines(wanted.job.id, request, answer))
         if answer is None or not answer.get("files"):
             raise typer.Exit(1)
     return None

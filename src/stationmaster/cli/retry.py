@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.applied_lines import applied_lines
-from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, print_lines, station_of
 from stationmaster.cli.render import job_json, terms_lines
 from stationmaster.cli.submitting import submit_confirmed
 from stationmaster.errors import UserError
@@ -87,8 +87,7 @@ def _print_terms(terms: Terms, *, as_json: bool) -> None:
         from stationmaster.station.wire.proposals import TermsDocument
 
         return print_json(TermsDocument.of(terms).model_dump(mode="json"))
-    for line in _lines(terms):
-        typer.echo(line)
+    print_lines(_lines(terms))
     typer.echo("dry run: nothing was submitted")
     return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import typer
 
-from stationmaster.cli.context import options_of
+from stationmaster.cli.context import options_of, print_lines
 from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.errors import StationmasterError, UserError
 from stationmaster.model import Job, Quote
@@ -59,8 +59,7 @@ def submit_confirmed(
     with show_transfer(dataset, uploads=here is None) as progress:
         proposal = station.proposals.propose(request, progress=progress)
     with withdraw_if_left(station, proposal):
-        for line in shown(proposal.terms):
-            typer.echo(line)
+        print_lines(shown(proposal.terms))
         if confirm is not None:
             confirm(proposal.terms)
         else:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
 from stationmaster.errors import UserError
 from stationmaster.money import format_dollars
+from stationmaster.printable import one_line
 from stationmaster.station.base import Station
 from stationmaster.station.instances import Act, Fleet, Report
 
@@ -124,15 +125,13 @@ def _show(report: Report, *, acted: bool) -> None:
         what, machine = finding.verdict.act.value, finding.machine
         mark = "done" if finding.done else ("FAILED" if finding.problem else what)
         hourly, so_far = format_dollars(machine.price_per_hour, 3), format_dollars(finding.cost)
-        typer.echo(
-            f"{mark:<8} {finding.provider:<9} {machine.provider_id:<12} {machine.status:<9} {hourly:>8} {so_far:>9}  "
-            f"{machine.label or '(no label)'}: {finding.verdict.why}"
-        )
+        line = f"{mark:<8} {finding.provider:<9} {machine.provider_id:<12} {machine.status:<9} {hourly:>8} {so_far:>9}"
+        print_lines([f"{line}  {machine.label or '(no label)'}: {finding.verdict.why}"])
     if report.findings:
         together = f"{format_dollars(report.price_per_hour, 3)} per hour, {format_dollars(report.cost)} so far"
         typer.echo(f"{len(report.findings)} machine(s): {together}")
     for problem in report.problems:
-        typer.echo(f"could not check: {problem}", err=True)
+        typer.echo(f"could not check: {one_line(problem)}", err=True)
     waiting = [
         finding for finding in report.findings if finding.verdict.act in (Act.DESTROY, Act.STOP) and not finding.done
     ]

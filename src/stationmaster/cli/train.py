@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, given_path, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, given_path, options_of, print_json, print_lines, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
@@ -112,8 +112,7 @@ def _show_plan(terms: Terms, *, as_json: bool) -> None:
         from stationmaster.station.wire.proposals import TermsDocument
 
         return print_json(TermsDocument.of(terms).model_dump(mode="json"))
-    for line in quote_lines(terms):
-        typer.echo(line)
+    print_lines(quote_lines(terms))
     for step in terms.steps:
         typer.echo(f"\n# {step.name}")
         words = [f"{name}={shlex.quote(value)}" for name, value in step.env.items()]

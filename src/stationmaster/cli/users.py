@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
 from stationmaster.model import Role
 from stationmaster.station.users import User, UserChanges
 from stationmaster.station.wire.users import ListedUserDocument, UserDocument
@@ -137,7 +137,7 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
         return print_json([one.model_dump(mode="json", exclude=unknown) for one in documents])
     for one in found:
         words = "" if unit is None or one.balance is None else f"; {unit.show(one.balance)}"
-        typer.echo(f"{one.user.name:<20} {one.user.role:<6} {_channels(one.user)}{words}")
+        print_lines([f"{one.user.name:<20} {one.user.role:<6} {_channels(one.user)}{words}"])
     if not found:
         typer.echo("no users; jobs belong to the single user of the settings (notify.telegram_id and others)")
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stationmaster.cli.browser import opened_or_reason
-from stationmaster.cli.context import JsonOption, Options, finite, named, options_of, station_of
+from stationmaster.cli.context import JsonOption, Options, finite, named, options_of, print_json, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.logging import quiet_logging
 from stationmaster.cli.render import EXIT_CODES
@@ -119,4 +118,4 @@ def _print_json(station: Station, job_id: str | None, *, once: bool) -> None:
         document = OverviewDocument.of(station.overview.look()).model_dump(mode="json")
     else:
         document = job_json(station.jobs.view(job_id), station.events.of_job(job_id))
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2 if once else None) + "\n")
+    print_json(document, indent=2 if once else None)

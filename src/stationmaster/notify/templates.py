@@ -5,7 +5,7 @@ Requirements fix two texts to the letter, headline included: the detected stall 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,9 @@ from stationmaster.lifecycle import MEANINGS
 from stationmaster.model import Alert, Event, Job, Outcome, Reason, RunHealth
 from stationmaster.money import ZERO, MicroDollars, format_dollars
 from stationmaster.notify.base import Priority
-from stationmaster.notify.markup import clean
+from stationmaster.printable import words_of
+
+_LONGEST_LINE = 400  # a whole message then fits into what every service accepts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,19 +104,28 @@ def text_of_event(event: Event, job: Job, facts: Facts) -> MessageText | None:
         return None
     kind, lines = draft
     more = facts.link or f"stationmaster show {job.id} --events"
-    return MessageText(kind=kind, text=clean("\n".join(lines)), priority=PRIORITIES[kind], more=f"More: {more}")
+    return MessageText(kind=kind, text=_text_of(lines), priority=PRIORITIES[kind], more=f"More: {more}")
 
 
 def text_of_alert(alert: Alert, job: Job | None) -> MessageText:
     """The message to the operators about an alert."""
     kind = alert.kind if alert.kind in PRIORITIES else "machine"
     title = _ALERT_TITLES.get(kind, "Attention needed")
-    about = ["", f"Job: {_name(job)} ({job.id})"] if job else [""]
+    about = ["", f"Job: {job.spec.name} ({job.id})"] if job else [""]
     next_command = (
         f"stationmaster show {job.id} --events" if job else _NEXT_AFTER_ALERT.get(kind, "stationmaster doctor")
     )
     lines = [f"⚠️ {title}", *about, f"Issue: {alert.message}", "", f"Next: {next_command}"]
-    return MessageText(kind=kind, text=clean("\n".join(lines)), priority=PRIORITIES[kind], more=f"More: {next_command}")
+    return MessageText(kind=kind, text=_text_of(lines), priority=PRIORITIES[kind], more=f"More: {next_command}")
+
+
+def _text_of(lines: Sequence[str]) -> str:
+    """Each as one line, whatever a machine wrote into it: it can add no line such as `Next:`, and push none out."""
+    return "\n".join(_shortened(words_of(line)) for line in lines)
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
 
 
 _ALERT_TITLES = {
@@ -145,12 +156,12 @@ _Draft = tuple[str, list[str]] | None
 def _start(event: Event, job: Job, _facts: Facts) -> _Draft:
     attempt = event.payload.get("attempt", 1)
     again = [f"Attempt: {attempt}"] if attempt > 1 else []
-    return "start", ["🚂 Training started", "", f"Job: {_name(job)}", f"Recipe: {job.spec.recipe}", *again]
+    return "start", ["🚂 Training started", "", f"Job: {job.spec.name}", f"Recipe: {job.spec.recipe}", *again]
 
 
 def _milestone(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
-    lines = [f"📈 Training at {payload['percent']}%", "", f"Job: {_name(job)}"]
+    lines = [f"📈 Training at {payload['percent']}%", "", f"Job: {job.spec.name}"]
     lines.append(f"Progress: {_progress(payload.get('step'), payload.get('total_steps'))}")
     if (loss := payload.get("loss")) is not None:
         lines.append(f"Loss: {loss:.4g}")
@@ -161,7 +172,7 @@ def _milestone(event: Event, job: Job, _facts: Facts) -> _Draft:
 
 def _epoch(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
-    lines = [f"📗 Epoch {payload['epoch']:g} completed", "", f"Job: {_name(job)}"]
+    lines = [f"📗 Epoch {payload['epoch']:g} completed", "", f"Job: {job.spec.name}"]
     if payload.get("step") is not None:
         lines.append(f"Progress: {_progress(payload['step'], payload.get('total_steps'))}")
     return "epoch", lines
@@ -176,7 +187,7 @@ def _stall(event: Event, job: Job, _facts: Facts) -> _Draft:
     return "stall", [
         "⚠️ Training Stall Detected",
         "",
-        f"Job: {_name(job)}",
+        f"Job: {job.spec.name}",
         f"Progress: {_progress(payload.get('currentStep'), payload.get('totalSteps'))}",
         f"Issue: ETA not converging ({str(payload.get('reason') or 'flat').rstrip('.')})",
         "",
@@ -188,7 +199,7 @@ def _stall(event: Event, job: Job, _facts: Facts) -> _Draft:
 def _stall_cleared(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
     progress = _progress(payload.get("currentStep"), payload.get("totalSteps"))
-    return "stall_cleared", ["✅ Progress resumed", "", f"Job: {_name(job)}", f"Progress: {progress}"]
+    return "stall_cleared", ["✅ Progress resumed", "", f"Job: {job.spec.name}", f"Progress: {progress}"]
 
 
 def _terminated(event: Event, job: Job, _facts: Facts) -> _Draft:
@@ -199,7 +210,7 @@ def _terminated(event: Event, job: Job, _facts: Facts) -> _Draft:
     return "terminated", [
         "🛑 Training Terminated",
         "",
-        f"Job: {_name(job)}",
+        f"Job: {job.spec.name}",
         f"Reason: {reason}",
         f"Final checkpoint: {_checkpoint(step)}",
         upload,
@@ -210,7 +221,7 @@ def _parked(event: Event, job: Job, _facts: Facts) -> _Draft:
     return "parked", [
         "⏸ Machine stopped with the model still on it",
         "",
-        f"Job: {_name(job)}",
+        f"Job: {job.spec.name}",
         f"Issue: {event.payload.get('problem')}",
         "The GPU is no longer billed; the machine's disk still is.",
         f"The machine and the model are destroyed in {format_duration(event.payload['abandon_seconds'])}.",
@@ -228,7 +239,7 @@ def _anomaly(event: Event, job: Job, _facts: Facts) -> _Draft:
     return "anomaly", [
         f"⚠️ Anomaly detected: {title}",
         "",
-        f"Job: {_name(job)}",
+        f"Job: {job.spec.name}",
         f"Issue: {payload.get('evidence')}",
         then,
         f"Next: stationmaster watch {job.id}",
@@ -239,18 +250,18 @@ def _outcome(event: Event, job: Job, facts: Facts) -> _Draft:
     outcome = Outcome(event.payload["outcome"])
     match outcome:
         case Outcome.COMPLETED:
-            return "completed", ["✅ Training completed", "", f"Job: {_name(job)}", *_results(event, job, facts)]
+            return "completed", ["✅ Training completed", "", f"Job: {job.spec.name}", *_results(event, job, facts)]
         case Outcome.INCOMPLETE:
-            lines = ["🟡 Training ended early", "", f"Job: {_name(job)}", *_why(event), *_results(event, job, facts)]
+            lines = ["🟡 Training ended early", "", f"Job: {job.spec.name}", *_why(event), *_results(event, job, facts)]
             return "incomplete", [*lines, f"Next: stationmaster retry {job.id}{' --resume' if facts.model else ''}"]
         case Outcome.CANCELLED:
-            return "cancelled", ["⏹ Training cancelled", "", f"Job: {_name(job)}", f"Cost: {_cost(facts)}"]
+            return "cancelled", ["⏹ Training cancelled", "", f"Job: {job.spec.name}", f"Cost: {_cost(facts)}"]
         case _:
             return "failed", _failed(event, job, facts)
 
 
 def _settled(event: Event, job: Job, _facts: Facts) -> _Draft:
-    return "settled", ["🧾 Credits settled", "", f"Job: {_name(job)}", f"Credits: {event.payload.get('said')}"]
+    return "settled", ["🧾 Credits settled", "", f"Job: {job.spec.name}", f"Credits: {event.payload.get('said')}"]
 
 
 def _failed(event: Event, job: Job, facts: Facts) -> list[str]:
@@ -259,7 +270,7 @@ def _failed(event: Event, job: Job, facts: Facts) -> list[str]:
     return [
         "❌ Could not rent a machine" if before_login else "❌ Training failed",
         "",
-        f"Job: {_name(job)}",
+        f"Job: {job.spec.name}",
         *_why(event),
         f"Cause: {cause}",
         f"Checkpoint: {facts.model or 'none'}",
@@ -292,17 +303,12 @@ def _analysis(facts: Facts) -> list[str]:
     """What the analysis found, in one line; nothing where there is none."""
     if facts.health is None:
         return []
-    headline = " ".join((facts.health.headline or "").split())
+    headline = facts.health.headline
     return [f"Analysis: {facts.health.health.capitalize()}{f': {headline}' if headline else ''}"]
 
 
 def _cost(facts: Facts) -> str:
     return format_dollars(facts.cost)
-
-
-def _name(job: Job) -> str:
-    """The job's name on one line: it must not be able to add lines to the message."""
-    return " ".join(job.spec.name.split())
 
 
 def _progress(step: Any, total: Any) -> str:

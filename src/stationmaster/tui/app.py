@@ -8,22 +8,24 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
 from textual.message import Message
 
 from stationmaster.errors import StationmasterError
+from stationmaster.printable import plain
 from stationmaster.tui import keys
 from stationmaster.tui.fleet import ALL, FleetView, Notice, Tone
-from stationmaster.tui.lines import plain
 from stationmaster.tui.looking import DetailLooking, FleetLooking, in_thread
 from stationmaster.tui.messages import ActionWanted, DetailWanted, LogsCleared, SearchWanted
 from stationmaster.tui.palette import DARK, LIGHT, Palette
+from stationmaster.tui.printable_lines import PrintableLines
 from stationmaster.tui.screens.detail import DetailScreen
 from stationmaster.tui.screens.fleet import FleetScreen
 from stationmaster.tui.screens.questions import KeysScreen, QuestionScreen
@@ -70,6 +72,7 @@ class FleetApp(App[None]):
         self._is_light = is_light
         self._open_link = open_link
         self._is_paused = False
+        self._printable = PrintableLines()
         self._now = now
         self._toast_seconds = toast_seconds
         self._untold: list[Notice] = []
@@ -102,6 +105,10 @@ class FleetApp(App[None]):
     def on_unmount(self) -> None:
         self._close_detail()
         self._looking.close()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What widgets have drawn is text only, whoever wrote it."""
+        return [*super().get_line_filters(), self._printable]
 
     async def run_action(self, *args: Any, **kwargs: Any) -> bool:
         """Carry out what a key asks for. An error is logged and shown, and the app goes on."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.tui.lines import plain, text_of, wrapped
+from stationmaster.printable import plain
+from stationmaster.tui.lines import text_of, wrapped
 
 
 def test_escape_sequences_and_markup_do_nothing() -> None:
-    assert plain("\x1b[2J\x1b]0;title\x07[red]x[/red]\x9b31m") == "[red]x[/red]31m"
+    assert plain("\x1b[2J\x1b]0;title\x07[red]x[/red]\x9b31m") == "[red]x[/red]"
     assert plain("a\u202eb\u200bc\r\n") == "abc"
 
 

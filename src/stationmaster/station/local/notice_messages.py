@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from stationmaster.control.messages.messaging import Messaging, open_messaging
 from stationmaster.control.monitoring.notices import Notice, NoticeKind
 from stationmaster.errors import StationmasterError
-from stationmaster.notify.markup import clean
 from stationmaster.notify.templates import PRIORITIES, MessageText
+from stationmaster.printable import words_of
 from stationmaster.station.local.installation import Installation
 
 _RETRY_SECONDS = 5.0
@@ -98,7 +98,7 @@ def _text(notice: Notice) -> MessageText:
     kind = _MESSAGE_KINDS[notice.kind]
     return MessageText(
         kind=kind,
-        text=clean(notice.sentence),
+        text=words_of(notice.sentence),
         priority=PRIORITIES[kind],
         more=f"More: stationmaster monitor --instances {notice.instance}",
     )

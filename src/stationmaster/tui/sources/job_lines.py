@@ -11,12 +11,13 @@ from stationmaster.event_sentences import sentence
 from stationmaster.lifecycle import STAGES, activity
 from stationmaster.model import Checkpoint, Event, SshAccess, State
 from stationmaster.money import format_dollars
+from stationmaster.printable import plain
 from stationmaster.station.analysis import Analysis
 from stationmaster.station.costs import PaidLine, Shares
 from stationmaster.station.jobs import JobView
 from stationmaster.times import time_text
 from stationmaster.tui.columns import UNKNOWN, bar
-from stationmaster.tui.lines import Line, line, plain, wrapped
+from stationmaster.tui.lines import Line, line, wrapped
 
 _SEVERITIES = {Severity.CRITICAL: "bad", Severity.WARNING: "warning"}
 

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from stationmaster.model import LogChunk
+from stationmaster.printable import plain
 from stationmaster.station.history import Logs
 from stationmaster.tui.fleet import LogEntry
-from stationmaster.tui.lines import plain
 from stationmaster.tui.sources.log_ring import LINES_EACH, LogRing
 
 _FIRST_PIECES = 4

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from stationmaster.model import State
 from stationmaster.money import ZERO, MicroDollars
+from stationmaster.printable import plain
 from stationmaster.station.overview import Overview, OverviewRow
 from stationmaster.tui.fleet import ALL, FleetRow, FleetSummary, Notice, Tone, trajectory
-from stationmaster.tui.lines import plain
 
 RUNNING, NEEDS_YOU, ENDED = "Running", "Needs you", "Ended"
 GROUPS = (ALL, RUNNING, NEEDS_YOU, ENDED)

@@ -13,11 +13,12 @@ from stationmaster.durations import format_duration
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.lifecycle import TERMINAL
 from stationmaster.model import SINGLE_USER, Desired, Request
+from stationmaster.printable import plain
 from stationmaster.station.base import Station
 from stationmaster.station.jobs import JobView
 from stationmaster.tui.braille import Curve
 from stationmaster.tui.fleet import FleetRow, FleetView
-from stationmaster.tui.lines import Line, line, plain
+from stationmaster.tui.lines import Line, line
 from stationmaster.tui.sources.base import About, Action, Detail, Effect, Question
 from stationmaster.tui.sources.job_lines import (
     advice_lines,

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from stationmaster.durations import format_duration
 from stationmaster.money import format_dollars
+from stationmaster.printable import plain
 from stationmaster.station.monitoring import InstanceMetrics
 from stationmaster.times import time_text
 from stationmaster.tui.columns import MARKS, UNKNOWN, bar, percent
-from stationmaster.tui.lines import Line, line, plain
+from stationmaster.tui.lines import Line, line
 from stationmaster.tui.sources.machine_rows import note_of, tone_of
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stationmaster.durations import format_duration
+from stationmaster.printable import plain
 from stationmaster.station.monitoring import (
     InstanceHealth,
     InstanceMetrics,
@@ -15,7 +16,6 @@ from stationmaster.station.monitoring import (
 )
 from stationmaster.tui.fleet import FleetRow, FleetSummary, Tone
 from stationmaster.tui.fleet import Notice as Shown
-from stationmaster.tui.lines import plain
 
 _ICONS = {"running": "✅", "loading": "🔄", "exited": "❌", "stopped": "❌", "offline": "❌", "created": "⏳"}
 _TONES = {

@@ -9,12 +9,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.printable import plain
 from stationmaster.station.metrics import Metrics
 from stationmaster.station.monitoring import InstanceMetrics, MonitorFeed, MonitorLook
 from stationmaster.times import clock_text
 from stationmaster.tui.braille import Curve
 from stationmaster.tui.fleet import ALL, FleetRow, FleetView
-from stationmaster.tui.lines import Line, line, plain
+from stationmaster.tui.lines import Line, line
 from stationmaster.tui.sources.base import About, Action, Detail, Effect, Question
 from stationmaster.tui.sources.log_ring import LogRing
 from stationmaster.tui.sources.machine_history import PointHistory
