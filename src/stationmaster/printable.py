@@ -1,7 +1,7 @@
 """Text that strangers wrote, safe to show: machines, datasets, servers and providers control no terminal. Pure.
 
-Escape sequences are removed whole: colours, cursor moves, window titles, the clipboard. What else could control a
-terminal or deceive a reader is shown as an escape such as `\\x07` or `\\u202e`: control characters, those that reverse
+In texts, escape sequences are removed whole: colours, cursor moves, window titles, the clipboard. What else could control
+a terminal or deceive a reader is shown as an escape such as `\\x07` or `\\u202e`: control characters, those that reverse
 or hide text (https://trojansource.codes), and halves of surrogate pairs.
 """
 
@@ -31,6 +31,7 @@ _REDRAW = r"(?<=[\x08\r])[\x08\r]*\n?"
 # Each begins with one set of characters: then `re` skips all others at the speed of memory.
 _FOUND = re.compile(_ODD)
 _REPLACED = re.compile(rf"{_ODD}(?:{_REST}|{_REDRAW})?")
+_FOUND_IN_LINE = re.compile(_ODD_OR_BREAK)
 _REPLACED_IN_LINE = re.compile(rf"{_ODD_OR_BREAK}(?:{_REST})?")
 _UNFINISHED = re.compile(
     rf"{_ODD}(?:{_CSI}{_PARAMETERS}|{_STRING}{_CONTENT}\x1b?|(?<=\x1b)[ -/]{{0,8}}|(?<=[\x08\r])[\x08\r]*)\Z"
@@ -49,12 +50,12 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same on one line, for names and messages within our own lines: they must not look like two.
+    """All of the text on one line, for names and errors within our own lines: they must not look like two.
 
     >>> print(one_line("there is no job a\\nb"))
     there is no job a\\nb
     """
-    return _REPLACED_IN_LINE.sub(_shown, text)
+    return _FOUND_IN_LINE.sub(_shown, text)
 
 
 def words_of(text: str) -> str:

@@ -18,7 +18,6 @@ UNENDED = "\x1b]0;never ends"
 
 ESCAPES = f"a{TITLE}b{CLIPBOARD}c{CLEAR}d{C1}e{OTHER}f{BIDI}g[bold red]h[/]"
 """One line of it; the letters are all that a person should read, and the markup is only text."""
-LETTERS = "abcde"
 
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"

@@ -69,7 +69,7 @@ def test_lines_have_time_logger_level_and_message_and_cannot_be_forged(capsys: p
     assert feed().next(seconds=0.0) is not None
     warning, notice = capsys.readouterr().err.splitlines()
     found = [LINE.fullmatch(line) for line in (warning, notice)]
-    assert [each and each[1] for each in found] == ["100% of it:\\nforged", "Instance 7 exited."]
+    assert [each and each[1] for each in found] == ["100% of it:\\n\\x1b[2Jforged", "Instance 7 exited."]
 
 
 def test_under_the_app_they_are_in_a_file_that_appears_with_the_first_line(tmp_path: Path) -> None:
