@@ -1,7 +1,7 @@
 """Text that strangers wrote, safe to show: machines, datasets, servers and providers control no terminal. Pure.
 
 In texts, escape sequences are removed whole: colours, cursor moves, window titles, the clipboard. What else could
-control a terminal or deceive a reader is shown as an escape such as `\\x07` or `\\u202e`: control characters, those that
+control a terminal or deceive a reader is shown, such as `\\x07` or `\\u202e`: control characters, those that
 reverse or hide text (https://trojansource.codes), and halves of surrogate pairs.
 """
 
