@@ -162,6 +162,27 @@ def test_the_inventory_hashes_every_output_and_reads_only_what_changed(job: Benc
     assert job.call("inventory")["outputs"][0]["sha256"] == hashlib.sha256(b"longer\n").hexdigest()
 
 
+def test_of_thousands_of_outputs_the_models_and_the_newest_are_listed_and_the_rest_is_counted(job: Bench) -> None:
+    outputs = [{"pattern": "output/*.safetensors", "kind": "checkpoint"}, {"pattern": "output/*.png", "kind": "sample"}]
+    job.plan(step("train", "true"), outputs=outputs)
+    folder = job.root / "output"
+    folder.mkdir(exist_ok=True)
+    for number in range(2100):
+        path = folder / f"{number:05d}.png"
+        path.touch()
+        os.utime(path, (1000 + number, 1000 + number))
+    (folder / "zz.safetensors").touch()
+    os.utime(folder / "zz.safetensors", (1, 1))
+    inventory = job.call("inventory")
+    names = [entry["path"] for entry in inventory["outputs"]]
+    assert (len(names), inventory["left_out"]) == (2000, 101)
+    assert names[0] == "output/00101.png", "the oldest samples are left out"
+    assert names[-1] == "output/zz.safetensors", "a model is never left out for a sample"
+    status = job.call("status")
+    assert [entry["path"] for entry in status["outputs"]] == names
+    assert status["outputs_left_out"] == 101
+
+
 def test_gpus_are_told_from_the_supervisors_reading(job: Bench) -> None:
     tools = job.root.parent / "tools"
     tools.mkdir()

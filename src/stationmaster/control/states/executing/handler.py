@@ -223,9 +223,10 @@ def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
 def _end_at_fault(job: Job, view: ExecutingView) -> Write:
     """The machine's answers are false: download what it has, for another machine to continue from."""
     now = view.visit.now
+    job = recovered(closing_begun(job, now=now))
     explanation = f"the machine's answers are false: {job.machine.fault}"
     ending = replace(job.ending, reason=Reason.MACHINE_FAULT, explanation=explanation, unstopped=True, stops=0)
-    job = replace(recovered(closing_begun(job, now=now)), ending=ending)
+    job = replace(job, ending=ending)
     events = (NewEvent(kind="machine_fault", payload={"problem": job.machine.fault}), *end_events(job, view.outputs))
     return replace(go_on(job, Move.EXITED, now=now, events=events), due_in=0.0)
 
