@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import at_fault
 from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import ExecutingView
@@ -93,7 +94,7 @@ def test_without_a_sound_model_the_attempt_was_the_machine_s_fault_and_with_one_
     model = SavedModel(attempt=1) if has_model else SavedModel()
     ending = Ending(reason=Reason.FINISHED)
     known = at(State.FETCHING_RESULTS, fetching=Fetching(wanted=()), model=model, ending=ending)
-    known = fetching.at_fault(known, "another hash")
+    known = at_fault(known, "another hash")
     step = fetching.decide(fetching.FetchingView(visit=visit(known)), POLICY)
     assert step.write is not None
     after = step.write.job
@@ -119,7 +120,7 @@ def test_false_hashes_while_the_dataset_is_sent_are_the_machine_s_fault() -> Non
 def test_the_host_of_a_machine_at_fault_is_remembered_when_it_is_released() -> None:
     offer = Offer(id="o1", provider="fake", price_per_hour=MicroDollars(1), machine_id="host-7")
     rentals = (rental(offer=offer, label=label()), rental(label=label(attempt=9), offer=None))
-    known = fetching.at_fault(at(State.RELEASING), "another hash")
+    known = at_fault(at(State.RELEASING), "another hash")
     (bad,) = releasing._blamed(known, rentals)
     assert (bad.provider, bad.machine_id, bad.why) == ("fake", "host-7", "another hash")
     assert releasing._blamed(at(State.RELEASING), rentals) == ()
