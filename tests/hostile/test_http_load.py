@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from stationmaster.api.connections import ConnectionLimits
 from stationmaster.api.gate.policy import GatePolicy
-from stationmaster.api.protocol import ConnectionLimits
 from tests.support.servers.gate_bench import GateBench, gate_bench
 from tests.support.waiting import until
 

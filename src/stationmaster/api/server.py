@@ -15,10 +15,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from stationmaster.api.app import Service, build_app
+from stationmaster.api.connections import ConnectionLimits
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.listening import address_of, listen, possible_connections
 from stationmaster.api.live.hub import LiveLimits
-from stationmaster.api.protocol import ConnectionLimits
 from stationmaster.api.reloading import follow_settings
 from stationmaster.api.uvicorn_setup import StoppableServer, uvicorn_config
 from stationmaster.control.destinations.job_bucket import open_job_bucket
@@ -57,6 +57,7 @@ class HttpService:
                 why = "serve.public_url is set, but no bucket: there is nowhere to upload to"
                 log.warning("uploads.off", why=why, hint="set bucket.name, see docs/how-to/object-store.md")
             doorkeeper = LocalDoorkeeper(store)
+            limits = _connection_limits(settings.serve)
             news = opened.enter_context(closing(LocalNews(store)))
             app = build_app(
                 Service(
@@ -66,12 +67,13 @@ class HttpService:
                     gate=GatePolicy.of(settings.serve),
                     news=news,
                     live_limits=LiveLimits(
-                        streams=settings.serve.streams, streams_per_user=settings.serve.streams_per_user
+                        streams=min(settings.serve.streams, limits.most_connections // 2),
+                        streams_per_user=settings.serve.streams_per_user,
                     ),
                     tickets=None if job_bucket is None else job_bucket.tickets,
                 )
             )
-            self._server = StoppableServer(_config(app, settings.serve))
+            self._server = StoppableServer(_config(app, settings.serve, limits))
             self._app = app
             self._socket = listening
             self.url = address_of(listening, is_https=settings.serve.tls_cert is not None)
@@ -156,10 +158,21 @@ def serve(source: SettingsSource, *, ready: Callable[[HttpService], None]) -> No
         service.run()
 
 
-def _config(app: FastAPI, settings: ServeSettings) -> uvicorn.Config:
+def _connection_limits(settings: ServeSettings) -> ConnectionLimits:
+    return ConnectionLimits(
+        head_seconds=settings.head_timeout,
+        idle_seconds=settings.idle_timeout,
+        unread_seconds=settings.unread_timeout,
+        most_connections=possible_connections(settings.connections),
+        most_per_address=settings.connections_per_address,
+        proxies=settings.proxies,
+    )
+
+
+def _config(app: FastAPI, settings: ServeSettings, limits: ConnectionLimits) -> uvicorn.Config:
     config = uvicorn_config(
         app,
-        limits=ConnectionLimits(most_connections=possible_connections(ConnectionLimits().most_connections)),
+        limits=limits,
         proxies=settings.proxies,
         tls_cert=settings.tls_cert,
         tls_key=settings.tls_key,

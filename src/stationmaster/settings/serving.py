@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from stationmaster.durations import Duration
 from stationmaster.settings.addresses import BaseUrl, is_host, is_loopback_host
 from stationmaster.settings.section import Section
 
@@ -55,8 +56,21 @@ class ServeSettings(Section):
     """File with the private key of tls_cert (PEM)."""
     requests_per_minute: int = Field(default=1200, ge=0)
     """Limit on requests per minute and user, or per address without a token; 0 sets no limit."""
+    connections: int = Field(default=2000, ge=10)
+    """Limit on open connections of one `serve` process. At the limit, a new one replaces one that waits for its client,
+    such as a half request, first of the address that has most of them; if there is none, it is answered with 503."""
+    connections_per_address: int = Field(default=500, ge=0)
+    """Limit on open connections per client address, not counted for the addresses in proxies; 0 sets no limit."""
+    head_timeout: Duration = Field(default=10.0, gt=0)
+    """Time that a client has for a TLS handshake, and for sending the line and the headers of a request."""
+    body_timeout: Duration = Field(default=20.0, gt=0)
+    """Longest pause in the body of a request; after three times as long it must have arrived at 1 KiB per second."""
+    idle_timeout: Duration = Field(default=5.0, gt=0)
+    """Time that an open connection may wait for its next request."""
+    unread_timeout: Duration = Field(default=60.0, gt=0)
+    """Time after which an answer is dropped whose client does not read it."""
     streams: int = Field(default=1000, ge=0)
-    """Limit on open live streams of one `serve` process."""
+    """Limit on open live streams of one `serve` process; at most half of its connections."""
     streams_per_user: int = Field(default=50, ge=0)
     """Limit on open live streams per user and `serve` process."""
     largest_upload_bytes: int = Field(default=64 * MIB, ge=MIB)

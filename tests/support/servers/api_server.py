@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from stationmaster.api.app import Service, build_app
+from stationmaster.api.connections import ConnectionLimits
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.listening import listen
-from stationmaster.api.protocol import ConnectionLimits
 from stationmaster.api.uvicorn_setup import StoppableServer, uvicorn_config
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 
 from stationmaster.api.app import Service
+from stationmaster.api.connections import ConnectionLimits
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.page_files import FOLDER
-from stationmaster.api.protocol import ConnectionLimits
 from stationmaster.config import load_settings
 from stationmaster.model import Right
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper

@@ -10,6 +10,7 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stationmaster.api.gate.callers import caller_of
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.problems import BodyRefused, problem_response
 from stationmaster.errors import StationmasterError, TooLarge, UserError
@@ -38,6 +39,8 @@ class BodyLimits:
         policy, headers = self._policy, Headers(scope=scope)
         is_upload = UPLOAD_PATHS.fullmatch(scope["path"]) is not None
         limit = policy.largest_upload_bytes if is_upload else policy.largest_body_bytes
+        if caller_of(scope) is None:
+            limit = min(limit, policy.largest_stranger_body_bytes)
         body = _Body(receive, limit, policy)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length[:20]) > limit:  # Python refuses to read thousands of digits

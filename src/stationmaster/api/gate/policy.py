@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from stationmaster.model import RIGHTS, SINGLE_USER, Caller, Role
 from stationmaster.settings.serving import MIB, ServeSettings
 
+_SLOW_AFTER = 3  # times the longest pause
 EVERYONE = Caller(user=SINGLE_USER, role=Role.ADMIN, rights=RIGHTS[Role.ADMIN])
 """The caller of every request where no sign-in is needed: the single user."""
 
@@ -25,6 +26,7 @@ class GatePolicy:
     failed_sign_ins_per_minute: int = 20
     largest_body_bytes: int = MIB
     largest_upload_bytes: int = 64 * MIB
+    largest_stranger_body_bytes: int = 64 * 1024  # of a request without a caller
     silent_body_seconds: float = 20.0  # a body without progress for this long is given up
     slow_body_seconds: float = 60.0  # after this time a body must have arrived at the least rate
     least_bytes_per_second: float = 1024.0
@@ -38,6 +40,8 @@ class GatePolicy:
             is_https=settings.is_https,
             requests_per_minute=settings.requests_per_minute,
             largest_upload_bytes=settings.largest_upload_bytes,
+            silent_body_seconds=settings.body_timeout,
+            slow_body_seconds=_SLOW_AFTER * settings.body_timeout,
         )
 
 
