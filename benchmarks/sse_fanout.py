@@ -77,6 +77,7 @@ def _environ(folder: Path) -> dict[str, str]:
         "HOME": str(folder),
         "STATIONMASTER_HOME": str(folder / "home"),
         "STATIONMASTER_SERVE__STREAMS_PER_USER": str(CLIENTS),
+        "STATIONMASTER_SERVE__CONNECTIONS_PER_ADDRESS": "0",
     }
 
 

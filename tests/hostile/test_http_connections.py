@@ -96,15 +96,26 @@ def bearer(serve: ServeProcess) -> dict[str, str]:
 @pytest.fixture
 def patient(tmp_path: Path) -> Iterator[ServeProcess]:
     """A service that never loses patience: only its limit on connections helps."""
-    patience = dict.fromkeys(("SERVE__HEAD_TIMEOUT", "SERVE__BODY_TIMEOUT", "SERVE__IDLE_TIMEOUT"), "10m")
-    with served(tmp_path, SERVE__CONNECTIONS="200", **patience) as serve:
+    with served(
+        tmp_path,
+        SERVE__CONNECTIONS="200",
+        SERVE__HEAD_TIMEOUT="10m",
+        SERVE__BODY_TIMEOUT="10m",
+        SERVE__IDLE_TIMEOUT="10m",
+    ) as serve:
         yield serve
 
 
 @pytest.fixture
 def hasty(tmp_path: Path) -> Iterator[ServeProcess]:
-    patience = dict.fromkeys(("SERVE__HEAD_TIMEOUT", "SERVE__BODY_TIMEOUT", "SERVE__IDLE_TIMEOUT"), "1s")
-    with served(tmp_path, SERVE__CONNECTIONS_PER_ADDRESS="20", SERVE__PROXIES='["127.0.0.9"]', **patience) as serve:
+    with served(
+        tmp_path,
+        SERVE__CONNECTIONS_PER_ADDRESS="20",
+        SERVE__PROXIES='["127.0.0.9"]',
+        SERVE__HEAD_TIMEOUT="1s",
+        SERVE__BODY_TIMEOUT="1s",
+        SERVE__IDLE_TIMEOUT="1s",
+    ) as serve:
         yield serve
 
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from stationmaster.control.machine.adoption import adopted
 from stationmaster.errors import ProviderFault
 from stationmaster.model import Requirements
 from stationmaster.money import ZERO, MicroDollars, from_dollars
 from stationmaster.offers import why_none
+from stationmaster.settings.machines import LoopbackSettings, OwnHostSettings
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.spine_values import job, listing, machine, offer, rental, spec
 from tests.support.vast.vast_client_bench import instance_row, offer_row, said, scripted
@@ -152,6 +154,13 @@ async def test_unknown_credit_is_not_zero(credit: Any) -> None:
 @asynchronous
 async def test_an_account_may_owe_money() -> None:
     assert await scripted(said({"id": 1, "credit": -2.5})).provider().credit() == from_dollars("-2.5")
+
+
+@pytest.mark.parametrize("price", ["-0.01", "nan", "1e30"])
+def test_a_price_of_your_own_machines_cannot_be_negative_or_absurd(price: str) -> None:
+    for section, others in ((LoopbackSettings, {}), (OwnHostSettings, {"address": "gpu-box"})):
+        with pytest.raises(ValidationError, match="price_per_hour"):
+            section.model_validate({**others, "price_per_hour": price})
 
 
 def test_a_machine_without_a_price_is_limited_by_the_price_that_was_agreed() -> None:

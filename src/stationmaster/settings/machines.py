@@ -49,7 +49,7 @@ class LoopbackSettings(Section):
     gpus: Words | None = None
     """GPUs of this computer that jobs may use, by number or UUID as `nvidia-smi -L` shows them. Default: all, or those
     in CUDA_VISIBLE_DEVICES; [] none."""
-    price_per_hour: Dollars = MicroDollars(0)
+    price_per_hour: Dollars = Field(default=MicroDollars(0), ge=0)
     """Price of an hour on this computer, in dollars, for estimates and limits."""
 
 
@@ -72,7 +72,7 @@ class OwnHostSettings(Section):
     """GPU model, for estimates."""
     vram_gib: float = Field(default=0.0, ge=0)
     """Memory of each GPU, in GiB."""
-    price_per_hour: Dollars = MicroDollars(0)
+    price_per_hour: Dollars = Field(default=MicroDollars(0), ge=0)
     """Price of an hour on this machine, in dollars, for estimates and limits."""
     slots: int = Field(default=1, ge=1)
     """Number of jobs that may run on the machine at the same time."""
