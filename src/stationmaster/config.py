@@ -3,6 +3,9 @@
 Later wins: defaults, config file (TOML or YAML), `.env`, environment, command line. A setting `worker.slots` is
 `STATIONMASTER_WORKER__SLOTS` in the environment; `…_FILE` gives a file that holds the value, `…_COMMAND` a command
 that prints it. Nothing here is read at import: `load_settings` is called once, in `main()`.
+
+Files in the current folder (`.env`, `stationmaster.toml`) are read only if the person has trusted them; see
+`settings/trusted_files.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -26,9 +28,18 @@ from pydantic import (
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import LEAST_POLL_SECONDS, MonitoringSettings, Settings
-from stationmaster.settings.addresses import checked_text, texts_in
+from stationmaster.settings.config_files import (
+    DOTENV,
+    config_candidates,
+    our_variables,
+    parsed_config,
+    parsed_dotenv,
+    read_config_file,
+    refuse_invalid_text,
+)
 from stationmaster.settings.problems import nearest_setting, problem_in_words
 from stationmaster.settings.removed import REMOVED, removed_name, take_removed, warning_of
+from stationmaster.settings.trusted_files import TrustedFiles
 
 PREFIX = "STATIONMASTER_"
 
@@ -46,9 +57,9 @@ SEED_NAMES: Mapping[str, str] = {
 }
 """Names without our prefix that are read as well."""
 
-_NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_JOB_ROOT", "STATIONMASTER_CONFIG"}
+_CONFIG = "STATIONMASTER_CONFIG"
+_NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_JOB_ROOT", _CONFIG}
 _COMMAND_SECONDS = 30
-_DOTENV = ".env"
 _SEE = "see docs/reference/settings.md"
 
 
@@ -75,18 +86,26 @@ def load_settings(
 ) -> Settings:
     """Read the settings from all sources; `overrides` are dotted names from the command line. Raises ConfigInvalid.
 
-    Settings in `removed` are ignored, with one warning.
+    Settings in `removed` are ignored, with one warning. Settings in a file of the `folder` that is not trusted are
+    refused, not ignored: others than the written ones could show another home, or rent on other terms.
 
     >>> load_settings({"STATIONMASTER_HOME": "/tmp/h", "STATIONMASTER_WORKER__SLOTS": "3"}).worker.slots
     3
     """
     folder = folder or Path.cwd()
-    dotenv = _dotenv(folder / _DOTENV)
-    given = {**_from_environment(dotenv, removed), **_from_environment(environ, removed)}
-    given.update({name: value for name, value in (overrides or {}).items() if value is not None})
-    home = _home(given.get("home") or _default_home(), folder)
-    config_file = _find_config_file({**dotenv, **environ}, home, folder)
-    merged = {} if config_file is None else _read_config_file(config_file)
+    ours = _from_environment(environ, removed)
+    ours.update({name: value for name, value in (overrides or {}).items() if value is not None})
+    home = _home(ours.get("home") or _default_home(), folder)
+    trusted = TrustedFiles(home)  # of a home that no file in the folder can choose
+    dotenv = our_variables(folder, trusted, is_ours=is_setting)
+    given = {**_from_environment(dotenv, removed), **ours}
+    if given.get("home"):
+        home = _home(given["home"], folder)
+    named = {**dotenv, **environ}.get(_CONFIG)
+    config_file = _find_config_file(named, home, folder)
+    merged = {}
+    if config_file is not None:
+        merged = read_config_file(config_file, home=home, trusted=trusted, is_named=bool(named))
     gone = {*take_removed(merged, removed), *(name for name in removed if given.pop(name, None) is not None)}
     if gone:
         warn(warning_of(sorted(gone), removed))
@@ -103,14 +122,27 @@ def load_settings(
 def settings_files(environ: Mapping[str, str], home: Path, *, folder: Path | None = None) -> list[Path]:
     """Every file that the settings of this home are read from, existing or not."""
     folder = folder or Path.cwd()
+    trusted = TrustedFiles(home)
     try:
-        variables = {**_dotenv(folder / _DOTENV), **environ}
+        variables = {**our_variables(folder, trusted, is_ours=is_setting), **environ}
     except ConfigInvalid:
         variables = dict(environ)
-    explicit = variables.get("STATIONMASTER_CONFIG")
-    configs = [Path(explicit)] if explicit else _config_candidates(home, folder)
+    explicit = variables.get(_CONFIG)
+    configs = [Path(explicit)] if explicit else config_candidates(home, folder)
     values = [Path(path) for name, path in variables.items() if path and _names_a_file(name)]
-    return [folder / _DOTENV, *configs, *values]
+    return [trusted.record, folder / DOTENV, *configs, *values]
+
+
+def home_of_person(environ: Mapping[str, str], *, home: Path | None = None, folder: Path | None = None) -> Path:
+    """The home by option, environment or default, which no file in the folder can change. Raises ConfigInvalid."""
+    return _home(home or _value(environ, f"{PREFIX}HOME") or _default_home(), folder or Path.cwd())
+
+
+def names_set_in(path: Path, content: bytes) -> list[str]:
+    """The settings in a file of a folder, as they are written there. Raises ConfigInvalid."""
+    if path.name == DOTENV:
+        return [name for name in parsed_dotenv(path, content) if is_setting(name)]
+    return sorted(_names_in(parsed_config(path, content)))
 
 
 def is_setting(variable: str) -> bool:
@@ -120,7 +152,7 @@ def is_setting(variable: str) -> bool:
     (True, False)
     """
     name = variable.removesuffix("_FILE").removesuffix("_COMMAND")
-    if variable == "STATIONMASTER_CONFIG" or name in SEED_NAMES:
+    if variable == _CONFIG or name in SEED_NAMES:
         return True
     return variable.startswith(PREFIX) and variable not in _NOT_SETTINGS
 
@@ -172,17 +204,6 @@ def _default_home() -> Path:
     import platformdirs  # takes 10 ms to import, and is needed only without a home
 
     return Path(platformdirs.user_data_dir("stationmaster"))
-
-
-def _dotenv(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        return {}
-    from dotenv import dotenv_values  # only if there is such a file
-
-    try:
-        return {name: value for name, value in dotenv_values(path).items() if value is not None}
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigInvalid(f"{path} cannot be read: {problem}", hint="fix the file or remove it") from None
 
 
 def _from_environment(variables: Mapping[str, str], removed: Mapping[str, str]) -> dict[str, Any]:
@@ -299,48 +320,31 @@ def _unknown_variable(variable: str, known: Mapping[str, str]) -> ConfigInvalid:
     return ConfigInvalid(f"{variable} is not a setting", hint=f"did you mean {near[0]}?" if near else _SEE)
 
 
-def _find_config_file(variables: Mapping[str, str], home: Path, folder: Path) -> Path | None:
-    if explicit := variables.get("STATIONMASTER_CONFIG"):
+def _find_config_file(explicit: str | None, home: Path, folder: Path) -> Path | None:
+    if explicit:
         try:
             path = Path(explicit).expanduser()
             is_there = path.is_file()
         except (RuntimeError, ValueError):  # an unknown user, a zero byte
             path, is_there = Path(explicit), False
         if not is_there:
-            raise ConfigInvalid(f"STATIONMASTER_CONFIG names {path}, which does not exist or is not a file", hint=_SEE)
+            raise ConfigInvalid(f"{_CONFIG} names {path}, which does not exist or is not a file", hint=_SEE)
         return path
-    found = next((path for path in _config_candidates(home, folder) if path.exists()), None)
+    found = next((path for path in config_candidates(home, folder) if path.exists()), None)
     if found is not None and not found.is_file():
         raise ConfigInvalid(f"{found} is not a file", hint="settings are read from there: rename or move it")
     return found
 
 
-def _config_candidates(home: Path, folder: Path) -> list[Path]:
-    """Paths where a config file may be; the first that exists is read."""
-    return [base / f"{stem}.{kind}" for base, stem in ((home, "config"), (folder, "stationmaster"))
-            for kind in ("toml", "yaml", "yml")]  # fmt: skip
-
-
-def _read_config_file(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text()
-        data = tomllib.loads(text) if path.suffix == ".toml" else _read_yaml(text)
-    except (OSError, ValueError) as problem:
-        raise ConfigInvalid(f"{path}: {' '.join(str(problem).split())}", hint=_SEE) from None
-    except RecursionError:
-        raise ConfigInvalid(f"{path}: the file is nested too deeply", hint=_SEE) from None
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise ConfigInvalid(f"{path}: must be a table of settings", hint=_SEE)
-    _refuse_invalid_text(data)
-    return {name: value for name, value in data.items() if value is not None}  # a section with nothing in it
-
-
-def _read_yaml(text: str) -> Any:
-    from stationmaster.documents import read_yaml  # takes 15 ms to import, and few config files are YAML
-
-    return read_yaml(text)
+def _names_in(data: Mapping[str, Any], model: type[BaseModel] | None = Settings, path: str = "") -> Iterator[str]:
+    """The dotted names of the settings in a config file; a table whose keys users choose is one setting."""
+    for name, value in data.items():
+        field = model.model_fields.get(name) if model is not None else None
+        section = None if field is None else _section_of(field.annotation)
+        if section is not None and isinstance(value, dict):
+            yield from _names_in(value, section, f"{path}{name}.")
+        else:
+            yield f"{path}{name}"
 
 
 def _put(merged: dict[str, Any], dotted: str, value: Any) -> None:
@@ -367,7 +371,7 @@ def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
         place = merged.get(section, {}) if section else merged
         if isinstance(place, dict) and isinstance(place.get(name), str):
             place[name] = tuple(word for word in place[name].split("," if section else os.pathsep) if word)
-    _refuse_invalid_text(merged)
+    refuse_invalid_text(merged)
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
@@ -375,14 +379,6 @@ def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
         raise ConfigInvalid(
             f"{problem_in_words(error)}{where}", hint=nearest_setting(error, Settings) or _SEE
         ) from None
-
-
-def _refuse_invalid_text(data: Any) -> None:
-    for place, text in texts_in(data):
-        try:
-            checked_text(text)
-        except ValueError as problem:
-            raise ConfigInvalid(f"{place}: {problem}", hint=_SEE) from None
 
 
 def _snake(name: str) -> str:

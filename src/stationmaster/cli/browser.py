@@ -56,7 +56,7 @@ def why_no_browser(url: str, environ: Mapping[str, str], *, platform: str) -> st
 
 def _open(url: str, environ: dict[str, str]) -> None:
     opening = subprocess.Popen(
-        [sys.executable, "-c", _OPEN], env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        [sys.executable, "-P", "-c", _OPEN], env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:

@@ -90,6 +90,7 @@ COMMANDS = (
     Command(
         "simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account.", needs_here=True
     ),
+    Command("trust", "trust:trust", "Trust the settings files in the current folder."),
     Command("doctor", "doctor:doctor", "Check settings, store, worker and tools."),
     Command("jobs", "jobs:app", "List jobs, newest first."),
     Command("models", "models:app", "List, show, publish and download trained models."),
@@ -221,7 +222,8 @@ def _global_options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    own_command = tuple(context.obj or (sys.executable, "-m", "stationmaster"))
+    # -P: without it, a `stationmaster` in the current folder would be run instead of this one.
+    own_command = tuple(context.obj or (sys.executable, "-P", "-m", "stationmaster"))
     context.obj = Options(
         as_json=as_json,
         home=home,

@@ -24,7 +24,7 @@ def main(*, own_command: Sequence[str] | None = None) -> None:
     """Run a command; any error is printed as one line and a hint, never as a traceback.
 
     `own_command` is the command line that runs Stationmaster again, for example as a background worker; by default
-    `python -m stationmaster` with this Python.
+    `python -P -m stationmaster` with this Python.
     """
     gc.disable()  # until the command runs: imports leave no garbage, and a collection takes a seventh of the time
     try:

@@ -26,7 +26,7 @@ WantedBy=default.target
 
 def unit_of(service: WorkerService) -> str:
     """The unit's text. Raises UserError for a path that no unit can hold."""
-    arguments = ["-m", "stationmaster", "--home", service.home, "worker"]
+    arguments = ["-P", "-m", "stationmaster", "--home", service.home, "worker"]
     for text in (service.python, *arguments, service.folder, service.environment_file):
         if not text.isprintable():
             raise UserError(f"{text!r} cannot be written into a systemd unit", hint="rename the folder")

@@ -228,6 +228,7 @@ async def _run_child(order: bytes, environ: Mapping[str, str]) -> Mapping[str, A
     """Run the Hub's own client in a child process: it is large, and can be killed when the job is cancelled."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",  # nothing is imported from the current folder
         "-m",
         "stationmaster.delivery.hub_child",
         stdin=asyncio.subprocess.PIPE,

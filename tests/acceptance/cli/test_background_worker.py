@@ -84,6 +84,7 @@ def test_an_older_worker_is_asked_to_leave_and_settings_of_the_folder_hold(home:
     (here / ".env").write_text("STATIONMASTER_HOME=../home\nSTATIONMASTER_LOOPBACK__PRICE_PER_HOUR=0.36\n")
     home.environ.pop("STATIONMASTER_HOME")
     home.path.mkdir()
+    assert home.run("trust", cwd=here).code == 0
     old = subprocess.Popen(
         [sys.executable, "-c", _OLD_WORKER, str(home.path / "worker.lock")], stdout=subprocess.PIPE, text=True
     )

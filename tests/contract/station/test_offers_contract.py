@@ -16,6 +16,7 @@ from stationmaster.station.offers import OfferSearch, Ranking
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.recipe_texts import small, write_recipe
 from tests.support.machines.gpu_tools import nvidia_gpu, write_nvidia_smi
+from tests.support.trusted_settings import write_trusted
 from tests.support.vast.simulated_vast import API_KEY, quick_settings
 
 OpenWorld = Callable[..., LocalWorld]
@@ -90,7 +91,7 @@ def market(tmp_path: Path) -> Iterator[None]:
     with simulator_thread(quick_settings(tmp_path / "simulator", backend="paper", hosts=60)) as url:
         place = f'api_base_url = "{url}/api/v0"\ncall_spacing = 0'
         settings = f'[vastai]\n{place}\n[vastai.accounts.work]\napi_key = "{API_KEY}"\n'
-        (tmp_path / "stationmaster.toml").write_text(settings)
+        write_trusted(tmp_path / "stationmaster.toml", settings, home=tmp_path / "home")
         yield
 
 

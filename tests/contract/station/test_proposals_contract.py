@@ -15,6 +15,7 @@ from stationmaster.station.proposals import EstimateRequest, RetryChanges, Retry
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.recipe_texts import small, write_recipe
 from tests.support.jobs.submitting import submit
+from tests.support.trusted_settings import write_trusted
 
 
 def archive_of(world: LocalWorld, job_id: str) -> Path:
@@ -152,7 +153,7 @@ def gpu_recipe(tmp_path: Path) -> str:
     """Of the world that is opened next: it needs a GPU, which this computer does not offer, but hardly any disk."""
     needs = "needs: {gpus: 1, vram_gib: 8, disk_gib: 0.1}\ntime: {"
     write_recipe(tmp_path / "recipes", "small", small(("time: {", needs)))
-    (tmp_path / "stationmaster.toml").write_text(f'recipes = ["{tmp_path / "recipes"}"]\n')
+    write_trusted(tmp_path / "stationmaster.toml", f'recipes = ["{tmp_path / "recipes"}"]\n', home=tmp_path / "home")
     return "small@1"
 
 

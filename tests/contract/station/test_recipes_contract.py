@@ -10,6 +10,7 @@ import yaml
 
 from stationmaster.errors import NotFound, UserError
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.trusted_settings import write_trusted
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def own_recipes(tmp_path: Path) -> Path:
     """A folder of recipes that the settings of the world that is opened next name."""
     folder = tmp_path / "recipes"
     folder.mkdir()
-    (tmp_path / "stationmaster.toml").write_text(f'recipes = ["{folder}"]\n')
+    write_trusted(tmp_path / "stationmaster.toml", f'recipes = ["{folder}"]\n', home=tmp_path / "home")
     return folder
 
 

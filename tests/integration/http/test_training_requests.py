@@ -24,6 +24,7 @@ from tests.support.jobs.http_world import HttpWorld
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 from tests.support.jobs.recipe_texts import small, write_recipe
+from tests.support.trusted_settings import write_trusted
 
 
 @dataclass(kw_only=True)
@@ -285,7 +286,7 @@ def gated_world(tmp_path: Path) -> Iterator[tuple[HttpWorld, list[bytes]]]:
     )
     with listening() as (hub, heard):
         settings = f'recipes = ["{tmp_path / "recipes"}"]\n[hub]\nurl = "http://{hub}"\n'
-        (tmp_path / "stationmaster.toml").write_text(settings)
+        write_trusted(tmp_path / "stationmaster.toml", settings, home=tmp_path / "home")
         with HttpWorld(tmp_path) as world:
             yield world, heard
 
@@ -354,6 +355,6 @@ def test_a_user_chooses_among_the_default_provider_and_those_that_are_allowed() 
 
 def test_the_settings_name_what_users_may_choose(tmp_path: Path) -> None:
     settings = '[serve]\nuser_providers = ["ssh"]\nuser_datasets = ["s3://pictures/shared/"]\n'
-    (tmp_path / "stationmaster.toml").write_text(settings)
+    write_trusted(tmp_path / "stationmaster.toml", settings, home=tmp_path / "home")
     found = Allowances.of(LocalWorld(tmp_path).settings)
     assert found == Allowances(default_provider="loopback", providers=("ssh",), datasets=("s3://pictures/shared/",))

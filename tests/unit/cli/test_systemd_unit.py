@@ -37,7 +37,7 @@ def test_every_path_arrives_whole(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     found = values(unit_of(service(folder)))
     command = [word.replace("$$", "$") for word in shlex.split(found["ExecStart"])]
-    assert command == [sys.executable, "-m", "stationmaster", "--home", str(folder), "worker"]
+    assert command == [sys.executable, "-P", "-m", "stationmaster", "--home", str(folder), "worker"]
     assert (found["WorkingDirectory"], found["EnvironmentFile"]) == (str(folder), f"{folder}/worker.env")
 
 

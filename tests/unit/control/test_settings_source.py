@@ -8,6 +8,7 @@ import pytest
 
 from stationmaster.control.worker.settings_source import SettingsSource
 from stationmaster.errors import ConfigInvalid
+from tests.support.trusted_settings import write_trusted
 
 
 @pytest.fixture
@@ -50,13 +51,13 @@ def test_the_environment_of_the_process_stays_above_its_files(home: Path) -> Non
 
 def test_files_that_hold_a_single_value_count_too(home: Path) -> None:
     (home / "token").write_text("first")
-    (home.parent / ".env").write_text(f"HF_TOKEN_FILE={home / 'token'}\n")
+    write_trusted(home.parent / ".env", f"HF_TOKEN_FILE={home / 'token'}\n", home=home)
     source = source_of(home)
     (home / "token").write_text("second")
     assert source.reread()
     assert source.settings.hf_token is not None
     assert source.settings.hf_token.get_secret_value() == "second"
-    (home.parent / ".env").write_text("HF_TOKEN=third\n")
+    write_trusted(home.parent / ".env", "HF_TOKEN=third\n", home=home)
     assert source.reread()
     assert source.settings.hf_token.get_secret_value() == "third"
     assert not source.reread()
@@ -97,3 +98,18 @@ def test_a_file_that_is_being_written_is_read_when_it_is_whole(home: Path) -> No
     file.write_text("[limits]\nmax_rentals = 3\n")
     assert source.reread()
     assert (source.settings.limits.max_rentals, source.settings.billing.enabled) == (3, True)
+
+
+def test_a_changed_file_of_the_folder_takes_effect_once_it_is_trusted_again(home: Path) -> None:
+    path = write_trusted(home.parent / ".env", "HF_TOKEN=first\n", home=home)
+    source = source_of(home)
+    before = source.settings
+    path.write_text("HF_TOKEN=second\n")
+    with pytest.raises(ConfigInvalid, match="has changed since you trusted it"):
+        source.reread()
+    assert source.settings is before
+    assert not source.reread()
+    write_trusted(path, "HF_TOKEN=second\n", home=home)
+    assert source.reread()
+    assert source.settings.hf_token is not None
+    assert source.settings.hf_token.get_secret_value() == "second"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from stationmaster.config import SEED_NAMES, load_settings, monitoring_of, read_monitoring
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import PROVIDERS, MonitoringSettings, Settings
+from tests.support.trusted_settings import write_trusted
 
 
 def settings(folder: Path, environ: dict[str, str] | None = None, **overrides: Any) -> Settings:
@@ -50,7 +51,8 @@ def test_without_anything_the_defaults_of_the_table_hold(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["home/config.toml", "home/config.yaml", "home/config.yml", "stationmaster.toml"])
 def test_a_config_file_is_found_in_the_home_or_the_folder(tmp_path: Path, name: str) -> None:
     text = "[worker]\nslots = 3\n" if name.endswith("toml") else "worker:\n  slots: 3\n"
-    write_config(tmp_path, name, text)
+    path = write_config(tmp_path, name, text)
+    write_trusted(path, text, home=tmp_path / "home")
     assert settings(tmp_path).worker.slots == 3
 
 
@@ -64,7 +66,8 @@ def test_each_source_beats_the_one_before_it(tmp_path: Path) -> None:
     assert settings(tmp_path).log_level == "INFO"
     explicit = write_config(tmp_path, "mine.toml", 'log_level = "DEBUG"\n')
     assert settings(tmp_path, {"STATIONMASTER_CONFIG": str(explicit)}).log_level == "DEBUG"
-    write_config(tmp_path, ".env", f"STATIONMASTER_CONFIG={explicit}\nSTATIONMASTER_LOG_LEVEL=WARNING\n")
+    variables = f"STATIONMASTER_CONFIG={explicit}\nSTATIONMASTER_LOG_LEVEL=WARNING\n"
+    write_trusted(tmp_path / ".env", variables, home=tmp_path / "home")
     assert settings(tmp_path).log_level == "WARNING"
     environ = {"STATIONMASTER_LOG_LEVEL": "error"}
     assert settings(tmp_path, environ).log_level == "ERROR"
@@ -118,7 +121,7 @@ def test_the_value_itself_beats_its_file_and_its_command(tmp_path: Path) -> None
 
 
 def test_a_file_named_in_the_environment_beats_a_value_in_dotenv(tmp_path: Path) -> None:
-    write_config(tmp_path, ".env", "HF_TOKEN=from_dotenv\n")
+    write_trusted(tmp_path / ".env", "HF_TOKEN=from_dotenv\n", home=tmp_path / "home")
     secret = write_config(tmp_path, "token", "from_environment")
     found = settings(tmp_path, {"HF_TOKEN_FILE": str(secret)}).hf_token
     assert found is not None
@@ -348,9 +351,8 @@ def test_a_config_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
     assert "which does not exist" in str(refused(tmp_path, {"STATIONMASTER_CONFIG": "/nowhere.toml"}))
 
 
-def test_a_home_named_in_the_folder_s_config_is_used(tmp_path: Path) -> None:
-    write_config(tmp_path, "stationmaster.toml", f'home = "{tmp_path}/elsewhere"\n')
-    assert load_settings({}, folder=tmp_path).home == tmp_path / "elsewhere"
+def test_a_home_named_by_the_person_is_used_before_that_of_the_folder_s_config(tmp_path: Path) -> None:
+    write_trusted(tmp_path / "stationmaster.toml", f'home = "{tmp_path}/elsewhere"\n', home=tmp_path / "home")
     assert settings(tmp_path).home == tmp_path / "home"
 
 

@@ -13,6 +13,7 @@ from stationmaster.config import load_settings
 from stationmaster.errors import ConfigInvalid
 from stationmaster.providers import own_machine_script
 from stationmaster.settings import SshSettings
+from tests.support.trusted_settings import write_trusted
 
 
 def ssh_of(folder: Path, hosts: object) -> SshSettings:
@@ -26,8 +27,10 @@ def test_an_address_alone_is_a_machine_with_one_slot(tmp_path: Path) -> None:
 
 
 def test_hosts_can_be_written_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "stationmaster.toml").write_text(
-        '[[ssh.hosts]]\nname = "box"\naddress = "10.0.0.7"\nslots = 2\nprice_per_hour = "0.35"\n'
+    write_trusted(
+        tmp_path / "stationmaster.toml",
+        '[[ssh.hosts]]\nname = "box"\naddress = "10.0.0.7"\nslots = 2\nprice_per_hour = "0.35"\n',
+        home=tmp_path / "home",
     )
     (host,) = load_settings({"STATIONMASTER_HOME": str(tmp_path / "home")}, folder=tmp_path).ssh.hosts
     assert (host.name, host.slots, host.price_per_hour) == ("box", 2, 350_000)

@@ -11,6 +11,7 @@ import pytest
 from stationmaster.config import load_settings
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import Settings
+from tests.support.trusted_settings import write_trusted
 
 _WORK = "STATIONMASTER_VASTAI__ACCOUNTS__WORK__API_KEY"
 
@@ -39,7 +40,9 @@ def test_a_named_account_s_key_comes_from_the_environment_a_file_or_a_command(tm
 
 
 def test_an_account_in_the_environment_joins_those_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "stationmaster.toml").write_text('[vastai.accounts.home-lab]\napi_key = "one"\n')
+    write_trusted(
+        tmp_path / "stationmaster.toml", '[vastai.accounts.home-lab]\napi_key = "one"\n', home=tmp_path / "home"
+    )
     found = settings(tmp_path, {_WORK: "two", "VASTAI_API_KEY": "three"}).vastai.keys_by_account()
     assert found == {"default": "three", "home-lab": "one", "work": "two"}
     assert "two" not in repr(settings(tmp_path, {_WORK: "two"}))

@@ -18,6 +18,7 @@ from stationmaster.money import format_dollars
 from stationmaster.settings import Settings
 from stationmaster.station.checks import CheckResult, WorkerService
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.trusting import files_in_use
 from stationmaster.station.local.worker_service import set_up_service
 from stationmaster.store.store import Store
 
@@ -37,6 +38,8 @@ class LocalChecks:
         settings = self._settings
         yield CheckResult("version", True, f"stationmaster {__version__}, Python {sys.version.split()[0]}")
         yield CheckResult("settings", True, f"home {settings.home}, provider {settings.provider}")
+        for file in files_in_use(self._installation.environ, settings.home, Path.cwd()):
+            yield CheckResult("settings", True, f"read from {file}")
         yield from _provider_results(settings)
         yield from self._store_results()
         yield _disk(settings)
