@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, given_path, options_of, print_json, printable
+from stationmaster.cli.context import JsonOption, given_path, options_of, print_json
+from stationmaster.printable import one_line
 from stationmaster.station.local.trusting import FolderTrust, SettingsFile
 
 
@@ -46,7 +47,7 @@ def _print_trusted(files: Sequence[SettingsFile], *, as_json: bool) -> None:
         return
     for file in files:
         names = ", ".join(file.names) or "nothing"
-        typer.echo(f"trusted until it changes: {printable(str(file.path))}, which sets {printable(names)}")
+        typer.echo(f"trusted until it changes: {one_line(str(file.path))}, which sets {one_line(names)}")
 
 
 def _print_forgotten(paths: Sequence[Path], *, as_json: bool) -> None:
@@ -54,6 +55,6 @@ def _print_forgotten(paths: Sequence[Path], *, as_json: bool) -> None:
         print_json([{"path": str(path)} for path in paths])
         return
     for path in paths:
-        typer.echo(f"no longer trusted: {printable(str(path))}")
+        typer.echo(f"no longer trusted: {one_line(str(path))}")
     if not paths:
         typer.echo("none of them was trusted")
