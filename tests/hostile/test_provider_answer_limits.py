@@ -33,6 +33,7 @@ CALLS: dict[str, Callable[[VastClient], Awaitable[Any]]] = {
     "logs": lambda client: client.log(7),
     "user": lambda client: client.user(),
     "charges": lambda client: client.charges(since=0.0, until=1.0),
+    "keys": lambda client: client.account_keys(),
 }
 CHANGING = ("destroy", "create")
 
@@ -196,6 +197,16 @@ async def test_a_page_with_too_many_machines_ends_the_list_as_incomplete() -> No
     script = scripted(said({"instances": rows, "total_instances": MOST_ROWS, "next_token": "more"}))
     found = await script.client().instances()
     assert (len(found.rows), found.complete) == (MOST_ROWS, False)
+
+
+@pytest.mark.parametrize("call", ["list", "search", "charges", "keys"])
+@asynchronous
+async def test_a_page_with_more_rows_than_a_page_can_have_is_not_read(call: str) -> None:
+    """Hundreds of thousands of tiny rows fit into the bytes of an answer; reading them would hold up all jobs."""
+    rows = [{"id": 1}] * (MOST_ROWS + 1)
+    document = {"list": {"instances": rows}, "search": {"offers": rows}, "charges": {"results": rows}, "keys": rows}
+    with pytest.raises(ProviderFault, match="rows on one page"):
+        await CALLS[call](scripted(said(document[call])).client())
 
 
 @asynchronous

@@ -156,6 +156,17 @@ def test_no_bad_field_hides_a_machine(odd: dict[str, Any]) -> None:
 
 
 @SEEDED
+@given(st.integers(1, 990), NASTY)
+def test_a_machine_whose_id_is_no_id_is_named_as_skipped_in_monitoring(depth: int, other: Any) -> None:
+    deep: Any = other
+    for _ in range(depth):
+        deep = [deep]
+    seen = parse_telemetry([{"id": deep}, instance_row()])
+    assert [row.id for row in seen.rows] == [7835610]
+    assert seen.unreadable[0].startswith("instance ? skipped")
+
+
+@SEEDED
 @given(JSON)
 def test_an_order_whose_answer_makes_no_sense_may_have_rented(document: Any) -> None:
     """Unknown is not no: the label is looked for before anything else is rented."""

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from stationmaster.errors import NotifyBusy
-from stationmaster.http_answers import MIB, AnswerLimit, ask, read_json
+from stationmaster.http_answers import MIB, AnswerLimit, AnswerTooLarge, AnswerTooSlow, ask, read_json
 
 _SERVER_ERRORS = 500
 _ANSWER = AnswerLimit(most_bytes=MIB, seconds=20.0)
@@ -28,8 +28,9 @@ async def post(
     try:
         response = await ask(client, "POST", url, limit=_ANSWER, headers=dict(headers or {}), **body)
     except (httpx.HTTPError, httpx.InvalidURL) as problem:
-        # The exception's text may contain the URL, and with it the token.
-        raise NotifyBusy(f"{service} cannot be reached: {type(problem).__name__}") from None
+        # The text of httpx's exceptions may contain the URL, and with it the token.
+        reason = str(problem) if isinstance(problem, AnswerTooLarge | AnswerTooSlow) else type(problem).__name__
+        raise NotifyBusy(f"{service} cannot be reached: {reason}") from None
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         raise NotifyBusy(f"{service} asks to retry later", retry_after_seconds=_retry_after(response))
     if response.status_code >= _SERVER_ERRORS:

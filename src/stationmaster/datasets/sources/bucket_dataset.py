@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from stationmaster.datasets.sources.remote_dataset import DigestKind, RemoteFile
+from stationmaster.datasets.tree import MAX_ENTRIES
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -41,7 +43,8 @@ class BucketDataset:
 
     def listed(self) -> Sequence[RemoteFile]:
         prefix = f"{self.key}/" if self.key else ""
-        below = [one for one in self.bucket.listed(prefix) if not one.key.endswith("/")]
+        listed = islice(self.bucket.listed(prefix), MAX_ENTRIES + 1)  # one more shows that there are too many
+        below = [one for one in listed if not one.key.endswith("/")]
         if below or not self.key:
             return [_file(one, one.key.removeprefix(prefix)) for one in below]
         single = self.bucket.head(self.key)

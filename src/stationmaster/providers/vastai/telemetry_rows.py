@@ -44,6 +44,7 @@ def parse_telemetry(documents: Iterable[Any]) -> Telemetry:
         except ValidationError as problem:
             first = problem.errors(include_input=False, include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "it"
-            name = str(document.get("id", "?"))[:40] if isinstance(document, dict) else "?"
+            stated = document.get("id") if isinstance(document, dict) else None
+            name = str(stated)[:40] if isinstance(stated, str | int | float) else "?"
             unreadable.append(f"instance {name} skipped: {place}: {first['msg']}")
     return Telemetry(rows=tuple(rows.values()), unreadable=tuple(unreadable))

@@ -5,12 +5,13 @@ Only identifying fields must be valid: a row without an id raises ProviderFault 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stationmaster.errors import ProviderFault
+from stationmaster.providers.vastai.answer_limits import MOST_ROWS
 from stationmaster.providers.vastai.bounds import (
     Charged,
     Count,
@@ -178,12 +179,14 @@ def read(kind: type[Row], document: Any, *, what: str) -> Row:
         raise ProviderFault(f"Vast.ai's answer is not {what}: {place}: {first['msg']}") from problem
 
 
-def read_all(kind: type[Row], documents: Iterable[Any], *, what: str) -> tuple[Row, ...]:
+def read_all(kind: type[Row], documents: Sequence[Any], *, what: str) -> tuple[Row, ...]:
+    _require_possible(documents)
     return tuple(read(kind, document, what=what) for document in documents)
 
 
-def readable(kind: type[Row], documents: Iterable[Any]) -> tuple[Row, ...]:
+def readable(kind: type[Row], documents: Sequence[Any]) -> tuple[Row, ...]:
     """The documents that can be parsed; for lists where a missing row does no harm."""
+    _require_possible(documents)
     rows = []
     for document in documents:
         try:
@@ -191,3 +194,9 @@ def readable(kind: type[Row], documents: Iterable[Any]) -> tuple[Row, ...]:
         except ValidationError:
             continue
     return tuple(rows)
+
+
+def _require_possible(documents: Sequence[Any]) -> None:
+    """Raise ProviderFault for more rows than any page has: reading them would hold up everything else."""
+    if len(documents) > MOST_ROWS:
+        raise ProviderFault(f"Vast.ai's answer has {len(documents)} rows on one page")
