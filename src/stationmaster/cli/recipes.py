@@ -97,6 +97,8 @@ def lint_recipe(
 ) -> None:
     """Check a recipe; print each problem with file, line and fix.
 
+    Warns of images without a digest and of repositories that are fetched without a commit.
+
     Examples:
 
       stationmaster recipes lint ./my-recipes/portrait
@@ -113,9 +115,10 @@ def lint_recipe(
     else:
         for found in problems:
             print_lines([f"{found}; {found.fix}" if found.fix else str(found)])
-    if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise RecipeInvalid(f"{path} is not valid: {count}", hint=problems[0].fix)
+    errors = [found for found in problems if not found.is_warning]
+    if errors:
+        count = "1 problem" if len(errors) == 1 else f"{len(errors)} problems"
+        raise RecipeInvalid(f"{path} is not valid: {count}", hint=errors[0].fix)
     if not as_json:
         typer.echo(f"{path} is valid")
 

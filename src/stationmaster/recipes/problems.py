@@ -17,10 +17,12 @@ class Problem:
     field: str
     message: str
     fix: str | None = None
+    is_warning: bool = False  # the recipe can be used all the same
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+        text = f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+        return f"warning: {text}" if self.is_warning else text
 
 
 def invalid(problems: Sequence[Problem]) -> RecipeInvalid:

@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stationmaster.documents import read_document
 from stationmaster.errors import NotFound
 from stationmaster.model.adopted import ADOPTED_RECIPE
 from stationmaster.recipes.adopted import adopted_files, adopted_recipe
+from stationmaster.recipes.pins import unpinned
 from stationmaster.recipes.problems import Problem, invalid
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.schema import RECIPE_NAME, Recipe
@@ -101,13 +103,24 @@ def load(path: Path) -> StoredRecipe:
 
 
 def lint(path: Path) -> list[Problem]:
-    """Everything that is wrong with the recipe at `path`, with line and fix; empty if it can be used."""
-    return _checked(_recipe_file(path))[1]
+    """All that is wrong with the recipe at `path`, with line and fix. It can be used if there are only warnings."""
+    file = _recipe_file(path)
+    recipe, problems = _checked(file)
+    return problems if recipe is None or problems else list(_warnings(recipe, file))
 
 
 def lint_text(text: str) -> list[Problem]:
     """Everything that is wrong with a recipe that has no folder yet: the files that it names are not looked for."""
     return check_recipe(text, file=FILE_NAMES[0])[1]
+
+
+def _warnings(recipe: Recipe, file: Path) -> Iterator[Problem]:
+    """What the recipe runs without naming its exact version."""
+    document = read_document(file.read_text(encoding="utf-8"), is_json=file.suffix == ".json")
+    texts = {name: (file.parent / name).read_text(encoding="utf-8", errors="replace") for name in recipe.files}
+    for location, message, fix in unpinned(recipe, texts):
+        line, field = document.line_of(location), document.name_of(location)
+        yield Problem(file=str(file), line=line, field=field, message=message, fix=fix, is_warning=True)
 
 
 def _files(folders: Sequence[Path]) -> Iterator[Path]:

@@ -286,7 +286,9 @@ class Recipe(Part):
     container: Container | None = None
     """The container, if the runtime is docker or podman."""
     image: str | None = Field(default=None, pattern=IMAGE)
-    """The container image to rent a machine with; without it, the provider's own."""
+    """The container image to rent a machine with, best given with its digest; without it, the provider's own."""
+    unpinned_image: str | None = Field(default=None, min_length=1, max_length=500)
+    """Why an image of this recipe has no digest; `recipes lint` then does not warn of it."""
     needs: Needs = Needs()
     nodes: int = Field(default=1, ge=1, le=1024)
     """Number of machines that train together. More than one needs a provider with clusters."""

@@ -49,8 +49,8 @@ configs:                        # filled in for each job, into config.dir
       trigger: {when: job.trigger, value: "{{ job.trigger }}"}   # left out when there is none
 
 # bootstrap:                    # installs the trainer; may run twice
-#   - name: packages
-#     shell: python3 -c "import torch" || python3 -m pip install torch
+#   - name: packages            # exact versions: what is published tomorrow must not run with your token
+#     shell: python3 -c "import torch" || python3 -m pip install torch==2.8.0
 
 health: {argv: [python3, --version], timeout: 1m}   # must exit with 0 before the steps begin; `every: 10m` repeats it
 # gated: [{repository: owner/model, secret: HF_TOKEN}]   # access is checked before anything is rented

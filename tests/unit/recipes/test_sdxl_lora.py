@@ -207,12 +207,15 @@ def test_the_data_of_a_further_try_last_for_the_whole_training(
 
 # The bootstrap -----------------------------------------------------------------------------------------------------
 
+RELEASE = "ae72efb92babe89ff8e70f057e42db68440e8d61"
+"""The commit of v0.10.1."""
 GIT = """#!/bin/sh
-for last; do :; done
-mkdir -p "$last"
-printf 'numpy\\nopencv-python==4.10.0.84\\n-e .\\n' > "$last/requirements.txt"
-touch "$last/sdxl_train_network.py"
-echo "git $*" >> {calls}
+case "$3" in
+  fetch) echo "git $*" >> {calls};;
+  checkout) printf 'numpy\\nopencv-python==4.10.0.84\\n-e .\\n' > "$2/requirements.txt"
+    touch "$2/sdxl_train_network.py"; echo "${{6}}" > "$2/commit";;
+  *) mkdir -p "$3";;
+esac
 """
 PYTHON = """#!/bin/sh
 case "$*" in
@@ -254,9 +257,11 @@ def test_the_bootstrap_fetches_the_release_and_what_it_needs_beside_the_torch_th
     machine = Machine(tmp_path)
     assert machine.bootstrap() == 0
     git, pip = machine.asked()
-    assert "--branch v0.10.1" in git
+    assert f"https://github.com/kohya-ss/sd-scripts.git {RELEASE}" in git
+    assert (machine.trainer / "commit").read_text() == f"{RELEASE}\n"
     assert pip == "-m pip install -c .constraints torchvision -r .requirements"
-    assert (machine.trainer / ".constraints").read_text() == "torch==2.6.0+cu124\n"
+    constraints = ["torch==2.6.0+cu124", "bitsandbytes==0.50.2", "numpy==2.2.6", "tensorboard==2.21.0"]
+    assert (machine.trainer / ".constraints").read_text().splitlines() == constraints
     assert (machine.trainer / ".requirements").read_text() == "numpy\nopencv-python-headless==4.10.0.84\n"
     assert machine.bootstrap() == 0
     assert machine.asked() == [], "a second job finds it ready"

@@ -37,13 +37,15 @@ class RecipeProblemDocument(Document):
     field: str
     message: str
     fix: str | None
+    is_warning: bool = False
+    """The recipe can be used all the same."""
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        return cls(file=problem.file, line=problem.line, field=problem.field, message=problem.message, fix=problem.fix)
+        return cls(**{name: getattr(problem, name) for name in cls.model_fields})
 
     def value(self) -> Problem:
-        return Problem(file=self.file, line=self.line, field=self.field, message=self.message, fix=self.fix)
+        return Problem(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
 class RecipeTextRequest(RequestDocument):

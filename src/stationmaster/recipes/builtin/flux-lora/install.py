@@ -80,7 +80,7 @@ def _fetch(folder: Path) -> None:
         raise Impossible("git is needed to fetch ai-toolkit; install it, or use the image ostris/aitoolkit")
     _run("git", "init", "--quiet", folder)
     _run("git", "-C", folder, "fetch", "--quiet", "--depth", "1", REPOSITORY, COMMIT)
-    _run("git", "-C", folder, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+    _run("git", "-C", folder, "checkout", "--quiet", "--detach", COMMIT)
 
 
 def _install_packages(folder: Path) -> None:

@@ -9,14 +9,15 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-#: The versions that this recipe was run with, from the lowest to the highest.
+#: The newest versions that this recipe was run with; it also ran with transformers 5.17 and datasets 4.8.5. No later
+#: release reaches a machine by itself. What they need in turn is not pinned: it depends on the machine.
 REQUIREMENTS = (
-    "trl>=1.16,<1.17",
-    "transformers>=5.17,<5.23",
-    "peft>=0.21,<0.22",
-    "accelerate>=1.15,<1.16",
-    "datasets>=4.8.5,<5.3",
-    "safetensors>=0.8",
+    "trl==1.16.0",
+    "transformers==5.22.2",
+    "peft==0.21.2",
+    "accelerate==1.15.0",
+    "datasets==5.2.0",
+    "safetensors==0.8.0",
 )
 
 
