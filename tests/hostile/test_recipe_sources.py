@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.recipes.plan import PlanStep
+from stationmaster.recipes.plan_steps import PlanStep
 from stationmaster.recipes.registry import find
 from tests.support.commands.command_line import stationmaster
 from tests.unit.recipes.test_shipped_recipes import plan_of
