@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,7 +20,9 @@ from stationmaster.money import ZERO, MicroDollars, from_dollars
 from stationmaster.offers import why_none
 from stationmaster.settings.machines import LoopbackSettings, OwnHostSettings
 from tests.support.asynchronous_tests import asynchronous
+from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.spine_values import job, listing, machine, offer, rental, spec
+from tests.support.servers.odd_server import OddServer
 from tests.support.vast.vast_client_bench import instance_row, offer_row, said, scripted
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=40.0, hours=4.0)
@@ -70,6 +74,25 @@ async def test_the_reasons_for_no_offer_count_those_without_a_valid_price() -> N
     offers = [offer_row(id=1, dph_total=-3.5), offer_row(id=2, gpu_ram=8000)]
     ranking = await scripted(said({"offers": offers})).provider().ranking(WANT)
     assert "1 × without a valid price" in why_none(ranking).reasons
+
+
+def test_the_list_of_offers_tells_how_many_had_no_valid_price(tmp_path: Path) -> None:
+    offers = [offer_row(id=1, dph_total=-3.5), offer_row(id=2), offer_row(id=3, dph_total=None)]
+    market = json.dumps({"offers": offers}).encode()
+    with OddServer(lambda exchange: exchange.answer(market)) as server:
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "STATIONMASTER_HOME": str(tmp_path / "home"),
+            "VASTAI_API_KEY": "k" * 20,
+            "VASTAI_API_BASE_URL": server.url,
+            "STATIONMASTER_VASTAI__CALL_SPACING": "0",
+        }
+        shown = stationmaster("offers", "--provider", "vastai", environ=environ).stdout
+        found = answer_of("offers", "--provider", "vastai", "--json", environ=environ)
+    assert "left out: 2 × without a valid price" in shown
+    assert "-$" not in shown
+    assert ([offer["id"] for offer in found["offers"]], found["invalid"]) == (["2"], 2)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ class Connections:
             return None
         if len(self._places) >= self._limits.most_connections and not self._make_room():
             return None
+        if (left := self._places.get(connection.fileno())) is not None:
+            self._leave(left)  # a closed file's number is given out again
         place = _Place(connection=connection, number=connection.fileno(), address=address, since=self._clock())
         place.timer = asyncio.get_running_loop().call_later(self._limits.head_seconds, self._close_if_unused, place)
         self._places[place.number] = place

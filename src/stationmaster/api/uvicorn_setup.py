@@ -26,6 +26,7 @@ def uvicorn_config(
     limits = limits or ConnectionLimits()
     return uvicorn.Config(
         app,
+        loop="asyncio",  # another one would not accept connections by our listener, which limits them
         http=guarded_by(limits),
         backlog=BACKLOG,
         timeout_keep_alive=limits.idle_seconds,  # type: ignore[arg-type]  # any number will do

@@ -77,6 +77,8 @@ def _show(ranking: Ranking, *, limit: int) -> None:
         print_lines([f"{offer.id:<{wide}} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {where}".rstrip()])
     for group in ranking.groups():
         typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")
+    if ranking.invalid:
+        typer.echo(f"left out: {ranking.invalid} × without a valid price")
 
 
 def _show_why_none(ranking: Ranking) -> None:

@@ -120,6 +120,8 @@ class RankingDocument(Document):
     left_out: tuple[LeftOutDocument, ...]
     left_out_by_reason: tuple[LeftOutGroupDocument, ...]
     """The most frequent reason first."""
+    invalid: int = 0
+    """How many further offers were left out because their price or another number is missing or impossible."""
     no_offer: NoOfferDocument | None = None
     """Set if there is no offer."""
 
@@ -129,6 +131,7 @@ class RankingDocument(Document):
             offers=tuple(RankedOfferDocument.of(each) for each in ranking.chosen),
             left_out=tuple(LeftOutDocument.of(each) for each in ranking.left_out),
             left_out_by_reason=tuple(LeftOutGroupDocument.of(each) for each in ranking.groups()),
+            invalid=ranking.invalid,
             no_offer=None
             if (none := ranking.no_offer) is None
             else NoOfferDocument(reasons=none.reasons, remedies=none.remedies),
@@ -138,6 +141,7 @@ class RankingDocument(Document):
         return Ranking(
             chosen=tuple(each.value() for each in self.offers),
             left_out=tuple(each.value() for each in self.left_out),
+            invalid=self.invalid,
             no_offer=None if (none := self.no_offer) is None else NoOffer(reasons=none.reasons, remedies=none.remedies),
         )
 
