@@ -34,6 +34,7 @@ from stationmaster.money import MicroDollars, format_dollars, from_dollars
 from stationmaster.recipes.field_texts import field_texts
 from stationmaster.recipes.schema import json_schema
 from stationmaster.settings import Settings
+from stationmaster.settings.untrusted import CHOICES, KEYS
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _MADE = "<!-- Made from the code by `make docs`; edit the code, not this page. -->"
@@ -164,8 +165,13 @@ def settings_page() -> str:
         "  else `stationmaster.toml` (or `.yaml`, `.yml`) in the current folder. Sections are tables: `worker.slots`",
         "  is `slots` under `[worker]`.",
         "- `.env` and `stationmaster.toml` in the current folder take effect only after you ran `stationmaster trust`",
-        "  there, and again after each change: the folder may be a repository that someone else wrote, and settings",
-        "  can run commands. Until then, commands refuse to run there. Files in the home need no trust.",
+        "  there, and again after each change: they may come with a repository that someone else wrote, and settings",
+        "  can run commands. Until then, commands refuse to run there. Only harmless choices need no trust: "
+        + ", ".join(f"`{name}`" for name in sorted(CHOICES))
+        + ";",
+        "  and, by value, keys that the home's config file does not set: "
+        + ", ".join(f"`{name}`" for name in sorted(KEYS))
+        + ". Files in the home need no trust.",
         "- In the environment, `worker.slots` is `STATIONMASTER_WORKER__SLOTS`. Append `_FILE` to a name to read the",
         "  value from a file, `_COMMAND` to read it from a command's output (for secrets: no shell, 30 seconds).",
         "- A list is words separated by commas (folders: by the system's path separator) or JSON; a table is JSON.",

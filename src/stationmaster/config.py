@@ -36,12 +36,15 @@ from stationmaster.settings.config_files import (
     parsed_dotenv,
     read_config_file,
     refuse_invalid_text,
+    require_trust_in_dotenv,
 )
 from stationmaster.settings.problems import nearest_setting, problem_in_words
 from stationmaster.settings.removed import REMOVED, removed_name, take_removed, warning_of
 from stationmaster.settings.trusted_files import TrustedFiles
+from stationmaster.settings.untrusted import CHOICES, KEYS
 
 PREFIX = "STATIONMASTER_"
+FREE = CHOICES | KEYS
 
 SEED_NAMES: Mapping[str, str] = {
     "VASTAI_API_KEY": "vastai.api_key",
@@ -86,8 +89,8 @@ def load_settings(
 ) -> Settings:
     """Read the settings from all sources; `overrides` are dotted names from the command line. Raises ConfigInvalid.
 
-    Settings in `removed` are ignored, with one warning. Settings in a file of the `folder` that is not trusted are
-    refused, not ignored: others than the written ones could show another home, or rent on other terms.
+    Settings in `removed` are ignored, with one warning. Settings that need trust, in a file of the `folder` without it,
+    are refused, not ignored: others than the written ones could show another home, or rent on other terms.
 
     >>> load_settings({"STATIONMASTER_HOME": "/tmp/h", "STATIONMASTER_WORKER__SLOTS": "3"}).worker.slots
     3
@@ -97,7 +100,7 @@ def load_settings(
     ours.update({name: value for name, value in (overrides or {}).items() if value is not None})
     home = _home(ours.get("home") or _default_home(), folder)
     trusted = TrustedFiles(home)  # of a home that no file in the folder can choose
-    dotenv = our_variables(folder, trusted, is_ours=is_setting)
+    dotenv = our_variables(folder, trusted, is_ours=is_setting, is_free=_is_free)
     given = {**_from_environment(dotenv, removed), **ours}
     if given.get("home"):
         home = _home(given["home"], folder)
@@ -105,7 +108,12 @@ def load_settings(
     config_file = _find_config_file(named, home, folder)
     merged = {}
     if config_file is not None:
-        merged = read_config_file(config_file, home=home, trusted=trusted, is_named=bool(named))
+        merged = read_config_file(
+            config_file, home=home, trusted=trusted, is_named=bool(named), needing_trust=_needing_trust
+        )
+        replaced = {name for variable in dotenv if (name := _name_of(variable)) in KEYS} & set(_names_in(merged))
+        if replaced and config_file.parent != folder:
+            require_trust_in_dotenv(folder, trusted, sorted(replaced))
     gone = {*take_removed(merged, removed), *(name for name in removed if given.pop(name, None) is not None)}
     if gone:
         warn(warning_of(sorted(gone), removed))
@@ -124,7 +132,7 @@ def settings_files(environ: Mapping[str, str], home: Path, *, folder: Path | Non
     folder = folder or Path.cwd()
     trusted = TrustedFiles(home)
     try:
-        variables = {**our_variables(folder, trusted, is_ours=is_setting), **environ}
+        variables = {**our_variables(folder, trusted, is_ours=is_setting, is_free=_is_free), **environ}
     except ConfigInvalid:
         variables = dict(environ)
     explicit = variables.get(_CONFIG)
@@ -155,6 +163,19 @@ def is_setting(variable: str) -> bool:
     if variable == _CONFIG or name in SEED_NAMES:
         return True
     return variable.startswith(PREFIX) and variable not in _NOT_SETTINGS
+
+
+def _is_free(variable: str) -> bool:
+    """Whether a `.env` may set the variable before it is trusted: `…_FILE` and `…_COMMAND` never."""
+    return _name_of(variable) in FREE
+
+
+def _name_of(variable: str) -> str:
+    return SEED_NAMES.get(variable) or _dotted(variable)
+
+
+def _needing_trust(data: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name in _names_in(data) if name not in FREE)
 
 
 def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:

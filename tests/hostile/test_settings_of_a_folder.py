@@ -24,12 +24,14 @@ from tests.support.jobs.local_world import write_pictures
 from tests.support.waiting import until
 
 MARK = "it-ran"
+RESTRICTED = "STATIONMASTER_WORKER__SLOTS=3\n"
 HOSTILE_VARIABLES = [
     f"VASTAI_API_KEY_COMMAND=touch {MARK}",
     "HF_TOKEN_FILE=/etc/passwd",
     "STATIONMASTER_HUB__URL=https://evil.example",
     "VASTAI_API_BASE_URL=https://evil.example/api/v0",
-    "VASTAI_API_KEY=of-somebody-else",
+    "VASTAI_API_KEY_FILE=./key",
+    "STATIONMASTER_VASTAI__ACCOUNTS__WORK__API_KEY=of-somebody-else",
     "STATIONMASTER_BUCKET__ENDPOINT=https://evil.example",
     "STATIONMASTER_NOTIFY__TELEGRAM_BASE_URL=https://evil.example",
     "STATIONMASTER_NOTIFY__MAIL__HOST=evil.example",
@@ -64,7 +66,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("line", HOSTILE_VARIABLES)
-def test_a_dotenv_that_is_not_trusted_sets_nothing(home: Home, clone: Path, line: str) -> None:
+def test_a_dotenv_that_is_not_trusted_sets_nothing_that_needs_trust(home: Home, clone: Path, line: str) -> None:
     (clone / ".env").write_text(f"{line}\n")
     ran = home.run("jobs", cwd=clone)
     name = line.removeprefix("export ").partition("=")[0]
@@ -86,23 +88,47 @@ def test_no_command_runs_with_such_a_file(home: Home, clone: Path, verb: tuple[s
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "problem"),
     [
-        ("stationmaster.toml", b'recipes = ["./recipes"]\n'),
-        ("stationmaster.yaml", b"hub: {url: https://evil.example}\n"),
-        ("stationmaster.yml", b"monitoring: {poll_interval: 1}\n"),
-        ("stationmaster.yaml", b"a: &a [x]\n" + b"".join(b"b%d: &b%d [*a, *a]\n" % (n, n) for n in range(99))),
-        ("stationmaster.yaml", b"\xff\xfe not text"),
-        ("stationmaster.yaml", b"[" * 10_000),
+        ("stationmaster.toml", b'recipes = ["./recipes"]\n', " sets recipes, but is not trusted"),
+        ("stationmaster.yaml", b"hub: {url: https://evil.example}\n", " sets hub.url, but is not trusted"),
+        ("stationmaster.yml", b"monitoring: {grace_period: 1}\n", " sets monitoring.grace_period, but is not trusted"),
+        ("stationmaster.yml", b"vastai: {accounts: {a: {api_key: x}}}\n", " sets vastai.accounts, but is not trusted"),
+        ("stationmaster.yaml", b"provider: ssh\nunheard: of\n", " sets unheard, but is not trusted"),
+        ("stationmaster.yaml", b"a: &a [x]\n" + b"".join(b"b%d: &b%d [*a, *a]\n" % (n, n) for n in range(99)), ":"),
+        ("stationmaster.yaml", b"\xff\xfe not text", ":"),
+        ("stationmaster.yaml", b"[" * 10_000, ":"),
     ],
 )
-def test_a_config_file_that_is_not_trusted_is_not_even_parsed(
-    home: Home, clone: Path, name: str, content: bytes
+def test_a_config_file_that_is_not_trusted_sets_nothing_that_needs_trust(
+    home: Home, clone: Path, name: str, content: bytes, problem: str
 ) -> None:
     (clone / name).write_bytes(content)
     ran = home.run("jobs", cwd=clone)
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.splitlines()[0] == f"error: {clone}/{name} is not trusted"
+    assert ran.err.splitlines()[0].startswith(f"error: {clone}/{name}{problem}")
+
+
+def test_harmless_choices_and_keys_that_nothing_else_sets_need_no_trust(home: Home, clone: Path) -> None:
+    (clone / ".env").write_text("STATIONMASTER_PROVIDER=ssh\nVASTAI_API_KEY=mine\n")
+    (clone / "stationmaster.toml").write_text('log_level = "warning"\n[vastai]\nmin_reliability = 0.9\n')
+    assert _provider(home, clone) == "ssh"
+    settings = load_settings(dict(home.environ), folder=clone)
+    assert settings.vastai.api_key is not None
+    assert (settings.vastai.api_key.get_secret_value(), settings.vastai.min_reliability) == ("mine", 0.9)
+
+
+def test_a_folder_does_not_replace_the_account_of_the_home_by_another(home: Home, clone: Path) -> None:
+    home.path.mkdir(mode=0o700)
+    (home.path / "config.toml").write_text('[vastai]\napi_key = "mine"\n')
+    (clone / ".env").write_text("VASTAI_API_KEY=of-somebody-else\n")
+    ran = home.run("jobs", cwd=clone)
+    assert (ran.code, "sets vastai.api_key, but is not trusted" in ran.err) == (3, True), ran.err
+    assert home.run("trust", cwd=clone).code == 0
+    assert home.run("jobs", cwd=clone).code == 0
+    mine = load_settings({**home.environ, "VASTAI_API_KEY": "also-mine"}, folder=clone).vastai.api_key
+    assert mine is not None
+    assert mine.get_secret_value() == "also-mine"
 
 
 def test_a_huge_settings_file_is_refused_without_reading_it_all(home: Home, clone: Path) -> None:
@@ -114,20 +140,21 @@ def test_a_huge_settings_file_is_refused_without_reading_it_all(home: Home, clon
 
 def test_a_trusted_file_is_used_until_it_changes(home: Home, clone: Path) -> None:
     dotenv = clone / ".env"
-    dotenv.write_text("STATIONMASTER_PROVIDER=ssh\nOTHER=1\n")
+    dotenv.write_text(f"{RESTRICTED}STATIONMASTER_PROVIDER=ssh\nOTHER=1\n")
     trusted = home.run("trust", cwd=clone)
-    assert trusted.out == f"trusted until it changes: {dotenv}, which sets STATIONMASTER_PROVIDER\n"
+    names = "STATIONMASTER_WORKER__SLOTS, STATIONMASTER_PROVIDER"
+    assert trusted.out == f"trusted until it changes: {dotenv}, which sets {names}\n"
     assert _provider(home, clone) == "ssh"
-    dotenv.write_text("STATIONMASTER_PROVIDER=simulator\n")
+    dotenv.write_text(f"{RESTRICTED}STATIONMASTER_PROVIDER=simulator\n")
     refused = home.run("doctor", cwd=clone)
     assert (refused.code, refused.out) == (3, "")
-    assert ".env sets STATIONMASTER_PROVIDER, but has changed since you trusted it" in refused.err
+    assert ".env sets STATIONMASTER_WORKER__SLOTS, but has changed since you trusted it" in refused.err
     assert home.run("trust", ".env", cwd=clone).code == 0
     assert _provider(home, clone) == "simulator"
 
 
 def test_trust_ends_when_it_is_removed(home: Home, clone: Path) -> None:
-    (clone / "stationmaster.toml").write_text('provider = "ssh"\n')
+    (clone / "stationmaster.toml").write_text("worker.slots = 3\n")
     assert home.run("trust", cwd=clone).code == 0
     assert home.run("jobs", cwd=clone).code == 0
     removed = home.run("trust", "--remove", "--json", cwd=clone)
@@ -140,7 +167,7 @@ def test_trust_is_for_one_path(home: Home, clone: Path) -> None:
     other = clone.parent / "other"
     other.mkdir()
     for folder in (clone, other):
-        (folder / ".env").write_text("STATIONMASTER_PROVIDER=ssh\n")
+        (folder / ".env").write_text(RESTRICTED)
     assert home.run("trust", cwd=clone).code == 0
     assert home.run("jobs", cwd=other).code == 3
 
@@ -169,13 +196,13 @@ def test_a_home_that_a_trusted_file_chooses_is_used_and_its_workers_trust_the_fi
 
 
 def test_the_record_of_trust_is_private_and_not_believed_where_others_could_write_it(home: Home, clone: Path) -> None:
-    (clone / ".env").write_text("STATIONMASTER_PROVIDER=ssh\n")
+    (clone / ".env").write_text(RESTRICTED)
     done = subprocess.run(
         ["sh", "-c", 'umask 000; exec "$@"', "sh", sys.executable, "-P", "-m", "stationmaster", "trust", "--json"],
         env=home.environ, cwd=clone, capture_output=True, text=True, check=True,
     )  # fmt: skip
     (trusted,) = json.loads(done.stdout)
-    assert trusted["settings"] == ["STATIONMASTER_PROVIDER"]
+    assert trusted["settings"] == ["STATIONMASTER_WORKER__SLOTS"]
     record = home.path / "trusted.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert json.loads(record.read_text()) == {f"{clone}/.env": trusted["sha256"]}
@@ -196,7 +223,7 @@ def test_a_dotenv_of_another_program_is_no_obstacle_and_has_no_effect(home: Home
 
 def test_a_file_that_the_person_names_needs_no_trust(home: Home, clone: Path) -> None:
     for name in ("mine.toml", "stationmaster.toml"):
-        (clone / name).write_text('provider = "ssh"\n')
+        (clone / name).write_text('provider = "ssh"\nworker.slots = 3\n')
         ran = home.run("doctor", "--json", cwd=clone, STATIONMASTER_CONFIG=str(clone / name))
         assert "provider ssh" in ran.out
 
@@ -243,7 +270,7 @@ def test_a_command_and_its_worker_import_nothing_from_the_folder(home: Home, clo
     until(lambda: home.worker_pid() is None, what="the worker has left")
 
 
-@given(st.binary(max_size=200) | st.text(alphabet="STATIONMASTER_HFTOKEN=\n'\"$ {}#\\x", max_size=80).map(str.encode))
+@given(st.binary(max_size=200) | st.text(alphabet="STATIONMASTER_HKEN=\n'\"$ {}#\\x", max_size=80).map(str.encode))
 @settings(derandomize=True, deadline=None, max_examples=200)
 def test_no_content_of_an_untrusted_file_becomes_a_setting(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as name_of_folder:

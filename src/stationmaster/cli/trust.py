@@ -23,8 +23,8 @@ def trust(
 ) -> None:
     """Trust the settings files in the current folder.
 
-    A .env or stationmaster.toml there takes effect only after this, and again after each change: settings can run
-    commands, redirect keys and destroy machines. Read a file that you did not write.
+    Before this, and again after each change, a .env or stationmaster.toml there may set only harmless choices and
+    missing keys: settings can run commands, redirect keys and destroy machines. Read a file that you did not write.
 
     Examples:
 

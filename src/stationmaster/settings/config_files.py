@@ -6,7 +6,7 @@ import io
 import os
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,10 @@ def is_folder_file(path: Path) -> bool:
     return path in (path.parent / DOTENV, *_candidates_in(path.parent))
 
 
-def our_variables(folder: Path, trusted: TrustedFiles, *, is_ours: Callable[[str], bool]) -> dict[str, str]:
-    """The variables in the folder's `.env` that are settings. Raises ConfigInvalid if there are some, untrusted."""
+def our_variables(
+    folder: Path, trusted: TrustedFiles, *, is_ours: Callable[[str], bool], is_free: Callable[[str], bool]
+) -> dict[str, str]:
+    """The variables in the folder's `.env` that are settings. Raises ConfigInvalid if some need trust and lack it."""
     path = folder / DOTENV
     if not path.is_file():
         return {}
@@ -47,9 +49,18 @@ def our_variables(folder: Path, trusted: TrustedFiles, *, is_ours: Callable[[str
     except OSError as problem:
         raise _unreadable(path, problem) from None
     found = {name: value for name, value in parsed_dotenv(path, content).items() if is_ours(name)}
-    if found:
-        trusted.require(path, content, list(found))
+    if restricted := [name for name in found if not is_free(name)]:
+        trusted.require(path, content, restricted)
     return found
+
+
+def require_trust_in_dotenv(folder: Path, trusted: TrustedFiles, names: Sequence[str]) -> None:
+    """Raises ConfigInvalid unless the folder's `.env`, which replaces these settings of the home, is trusted."""
+    path = folder / DOTENV
+    try:
+        trusted.require(path, read_settings_file(path), names)
+    except OSError as problem:
+        raise _unreadable(path, problem) from None
 
 
 def parsed_dotenv(path: Path, content: bytes) -> dict[str, str]:
@@ -63,20 +74,29 @@ def parsed_dotenv(path: Path, content: bytes) -> dict[str, str]:
     return {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value is not None}
 
 
-def read_config_file(path: Path, *, home: Path, trusted: TrustedFiles, is_named: bool) -> dict[str, Any]:
+def read_config_file(
+    path: Path,
+    *,
+    home: Path,
+    trusted: TrustedFiles,
+    is_named: bool,
+    needing_trust: Callable[[Mapping[str, Any]], Sequence[str]],
+) -> dict[str, Any]:
     """The settings in a config file. Raises ConfigInvalid, also for one that other people may have written.
 
     A file that the person named needs no further trust.
     """
     try:
         content = read_settings_file(path)
-        if not is_named and path.parent == home and path.stem == _IN_HOME:
+        is_homes = path.parent == home and path.stem == _IN_HOME
+        if is_homes and not is_named:
             _require_own(path)
-        elif not is_named:
-            trusted.require(path, content)  # before anything parses it
+        data = parsed_config(path, content)
+        if not is_named and not is_homes and (restricted := needing_trust(data)):
+            trusted.require(path, content, restricted)
     except OSError as problem:
         raise ConfigInvalid(f"{path}: {problem.strerror or problem}", hint=_SEE) from None
-    return parsed_config(path, content)
+    return data
 
 
 def parsed_config(path: Path, content: bytes) -> dict[str, Any]:

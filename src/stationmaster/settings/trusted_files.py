@@ -1,7 +1,8 @@
 """Settings files of other folders that a person has trusted, each bound to its content.
 
 A file in the current folder may come with a repository that someone else wrote, and settings can run commands, redirect
-keys and destroy machines. So it is read only after `stationmaster trust`, and again after each change.
+keys and destroy machines. So, except for what is harmless (`settings/untrusted.py`), it takes effect only after
+`stationmaster trust`, and again after each change.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ class TrustedFiles:
         why = "is not trusted" if known is None else "has changed since you trusted it"
         command = f"stationmaster trust {shlex.quote(str(path))}"
         raise ConfigInvalid(f"{path} {what}{why}", hint=f"settings can run commands: read it, then run `{command}`")
+
+    def knows(self, path: Path, sha256: str) -> bool:
+        """Whether the file was trusted with this content."""
+        return self.digests().get(_key(path)) == sha256
 
     def trust(self, digests: Mapping[Path, str]) -> None:
         """Record files with the digests of their content."""

@@ -101,15 +101,16 @@ def test_a_file_that_is_being_written_is_read_when_it_is_whole(home: Path) -> No
 
 
 def test_a_changed_file_of_the_folder_takes_effect_once_it_is_trusted_again(home: Path) -> None:
-    path = write_trusted(home.parent / ".env", "HF_TOKEN=first\n", home=home)
+    restricted = "STATIONMASTER_WORKER__SLOTS=3\n"
+    path = write_trusted(home.parent / ".env", f"{restricted}HF_TOKEN=first\n", home=home)
     source = source_of(home)
     before = source.settings
-    path.write_text("HF_TOKEN=second\n")
+    path.write_text(f"{restricted}HF_TOKEN=second\n")
     with pytest.raises(ConfigInvalid, match="has changed since you trusted it"):
         source.reread()
     assert source.settings is before
     assert not source.reread()
-    write_trusted(path, "HF_TOKEN=second\n", home=home)
+    write_trusted(path, f"{restricted}HF_TOKEN=second\n", home=home)
     assert source.reread()
     assert source.settings.hf_token is not None
     assert source.settings.hf_token.get_secret_value() == "second"

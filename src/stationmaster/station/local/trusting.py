@@ -89,9 +89,16 @@ def files_in_use(environ: Mapping[str, str], home: Path, folder: Path) -> Iterat
     config = None if named else next((path for path in config_candidates(home, folder) if path.is_file()), None)
     if config is not None and config.parent == home:
         yield f"{config} (in the home)"
+    trusted = TrustedFiles(home_of_person(environ, home=home, folder=folder))
     for path in folder_files(folder):
         if path == config or path.name == DOTENV:
-            yield f"{path} ({'trusted' if _described(path).names else 'has no settings'})"
+            yield f"{path} ({_standing(_described(path), trusted)})"
+
+
+def _standing(file: SettingsFile, trusted: TrustedFiles) -> str:
+    if not file.names:
+        return "has no settings"
+    return "trusted" if trusted.knows(file.path, file.sha256) else "not trusted; has no settings that need it"
 
 
 def _described(path: Path) -> SettingsFile:
