@@ -61,8 +61,8 @@ _SPECULATION = any_of(
     r"warning:", r"\b(?:may|might|can) (?:lead|cause|result|run)\b", r"\bto (?:avoid|prevent|reduce)\b"
 )
 _REFUSED = any_of(r"client error|gated repo")
-# Plain texts, because most lines have none of them and looking for these is quicker than for patterns.
-_HINTS = (
+#: Plain texts, because most lines have none of them and looking for these is quicker than for patterns.
+HINTS = (
     *("error", "exception", "traceback", "kill", "fail", "memory", "oom", "cuda", "nccl", "nan", "infinit", "fatal"),
     *("critical", "fault", "abort", "sig", "exit", "gated", "401", "403", "denied", "unauthor", "interrupt", "driver"),
     *(
@@ -104,7 +104,7 @@ def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
         return Notice(in_traceback=True, background=background, swallow=True)
     is_logged_error = line.level in ("error", "critical")
     if not line.message or not (
-        is_logged_error or line.message.startswith(_BOX) or any(hint in line.lower for hint in _HINTS)
+        is_logged_error or line.message.startswith(_BOX) or any(hint in line.lower for hint in HINTS)
     ):
         return _NOTHING
     if _TRACEBACK in line.lower or line.lower.startswith(_CHAIN):

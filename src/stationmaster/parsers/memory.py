@@ -121,6 +121,10 @@ class Memory:
     def total_steps(self) -> int | None:
         return self.total if self.total is not None else self.header_total
 
+    def is_in_block(self) -> bool:
+        """Whether the next line may belong to a traceback, a table or a block of metrics, whatever it is."""
+        return self.in_traceback or self.in_metrics or bool(self.columns)
+
     def clone(self) -> Memory:
         return dataclasses.replace(
             self,

@@ -12,6 +12,10 @@ _END = re.compile(rb"[\r\n\x00\x08]+")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+([@-~])?|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?")
 _CURSOR_MOVES = frozenset("ABCDEFGHJKfsu")
 _UNUSUAL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\^M")
+#: Without bells, shifts and page ends, which terminals get, and without escapes. A log of Docker has one or two a line.
+_NOT_IN_TEXTS = bytes((*range(0x01, 0x07), *range(0x10, 0x1B), *range(0x1C, 0x20), 0x7F))
+_LEAST_ODD = 3
+_TEXT_PER_ODD = 32
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -23,6 +27,12 @@ def find_end(data: bytes | bytearray, start: int) -> tuple[int, int] | None:
     if len(data) - start > PIECE_LIMIT_BYTES:
         return start + PIECE_LIMIT_BYTES, start + PIECE_LIMIT_BYTES
     return None
+
+
+def is_binary(piece: bytes) -> bool:
+    """Whether the piece is no text, by its control characters: a file printed to the terminal, or worse."""
+    odd = len(piece) - len(piece.translate(None, _NOT_IN_TEXTS))
+    return odd >= _LEAST_ODD and odd * _TEXT_PER_ODD >= len(piece)
 
 
 def shown_texts(piece: bytes) -> list[str]:

@@ -9,12 +9,13 @@ from typing import Any
 
 from stationmaster.parsers import stages
 from stationmaster.parsers.bars import Bar, run_of_redraws, split_bars
-from stationmaster.parsers.base import ErrorKind, Parsed, Reading, Summary
+from stationmaster.parsers.base import ErrorKind, Parsed, Phase, Reading, Summary
+from stationmaster.parsers.carrying import QuietRuns, last_shown, may_carry
 from stationmaster.parsers.errors import notice
 from stationmaster.parsers.lines import Line, read_line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.patterns import UserPattern
-from stationmaster.parsers.pieces import find_end, shown_texts
+from stationmaster.parsers.pieces import find_end, is_binary, shown_texts
 from stationmaster.parsers.registry import AUTO, find_family, in_order, recognise
 from stationmaster.saved_state import from_json, to_json
 
@@ -45,19 +46,28 @@ class LogReader:
         """
         readings: list[Reading] = []
         buffer = self._pending + data
+        quiet_runs = QuietRuns(buffer)
         position = 0
         while True:
             if self._shape is not None and not self._memory.is_stopped and (run := self._shape.match(buffer, position)):
                 readings += self._read_piece(run[1], at)
                 position = run.end()
                 continue
+            may_pass = self._may_pass_over()
+            if may_pass and (run_end := quiet_runs.end_of_run(position)) > position:
+                self._pass_over(last_shown(buffer[position:run_end]))
+                position = run_end
+                continue
             end = find_end(buffer, position)
             if end is None:
                 break
             if end[0] > position:
                 piece = buffer[position : end[0]]
-                readings += self._read_piece(piece, at)
-                self._take_shape(piece)
+                if (may_pass and not may_carry(piece)) or is_binary(piece):
+                    self._pass_over(piece)
+                else:
+                    readings += self._read_piece(piece, at)
+                    self._take_shape(piece)
             position = end[1]
         self._pending = buffer[position:]
         return self._without_repetition([*readings, *self._unfinished_bar(at)])
@@ -88,6 +98,19 @@ class LogReader:
         reader._reported = tuple(state["told"]) if state["told"] else None
         return reader
 
+    def _may_pass_over(self) -> bool:
+        """Whether pieces that cannot carry anything alone mean nothing here either; a user's pattern sees all."""
+        return not (self._patterns or self._memory.is_in_block() or self._memory.announced == Phase.EVALUATING)
+
+    def _pass_over(self, piece: bytes) -> None:
+        """Take note that a piece came which carries nothing: it only ends what the one before it began."""
+        if self._memory.is_in_block():
+            return
+        for text in shown_texts(piece):
+            if text.strip():
+                self._memory.headed = self._memory.background = False
+                self._memory.bar_head = _head_alone(text)
+
     def _read_piece(self, piece: bytes, at: float | None) -> list[Reading]:
         readings: list[Reading] = []
         for text in shown_texts(piece):
@@ -102,7 +125,7 @@ class LogReader:
 
     def _unfinished_bar(self, at: float | None) -> Iterable[Reading]:
         """The progress in a bar that is drawn but not yet ended; all else waits for its line's end."""
-        if not self._pending.rstrip(b" ").endswith(b"]"):
+        if not self._pending.rstrip(b" ").endswith(b"]") or is_binary(self._pending):
             return []
         memory = self._memory.clone()
         text = shown_texts(self._pending)[-1]
@@ -114,7 +137,7 @@ class LogReader:
 
     def _with_pending(self) -> Memory:
         memory = self._memory.clone()
-        for text in shown_texts(self._pending):
+        for text in shown_texts(self._pending) if not is_binary(self._pending) else ():
             _read_text(text, memory, self._patterns, None)
         return memory
 
@@ -140,9 +163,14 @@ def _read_text(text: str, memory: Memory, patterns: tuple[UserPattern, ...], at:
         parsed = _read_bar(_with_head(part, memory), memory) if isinstance(part, Bar) else _read_words(part, memory)
         if parsed is not None:
             readings += memory.apply(parsed, at)
-    head = _HEAD_ALONE.match(text) if text.rstrip().endswith(("%", ":")) else None
-    memory.bar_head = head[1] if head else ""
+    memory.bar_head = _head_alone(text)
     return readings
+
+
+def _head_alone(text: str) -> str:
+    """A bar's description that stands alone on its line; the bar comes on the next one."""
+    head = _HEAD_ALONE.match(text) if text.rstrip().endswith(("%", ":")) else None
+    return head[1] if head else ""
 
 
 def _with_head(bar: Bar, memory: Memory) -> Bar:

@@ -38,6 +38,8 @@ FAMILIES: tuple[Family, ...] = (
 
 AUTO = "auto"
 _SIGNS = tuple((sign, family.name) for family in FAMILIES for sign in family.signs)
+#: In lower case.
+FAMILY_SIGNS = tuple(sign for sign, _ in _SIGNS)
 
 
 def find_family(name: str) -> Family | None:
