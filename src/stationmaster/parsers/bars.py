@@ -43,7 +43,15 @@ _REDRAW = re.compile(
     rb"(?P<head>[^|\r\n\x1b\x08\x00^]{0,200}?) {0,3}\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?P<n>\d++)/(?P<m>\d++) "
     rb"\[[\d:]++<[\d:?]++(?:, *[\d.]++ ?(?P<unit>[A-Za-z]+/[a-z]+))(?P<postfix>[^\]\r\n\x1b\x08\x00]{0,200})\] *$"
 )
+#: One or more ended redraws of any bars, the last of them as the first group: all that a visit reads of many.
+ANY_REDRAWS = re.compile(
+    rb"(?:([^|\r\n\x1b\x08\x00^]{0,200}?\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| \d++/\d++ "
+    rb"\[[^\]\r\n\x1b\x08\x00]{0,300}\] *+)[\r\n]++){1,1000}"
+)
 _REDRAWN_VALUE = re.compile(rb"(?<![\w.])[-+]?\d[\d.]*+(?:e[-+]?\d++)?(?![\w.])")
+
+RedrawShape = tuple[bytes, bytes, bytes]  # head and postfix as patterns, and the total between them
+_redraw_patterns: dict[RedrawShape, re.Pattern[bytes]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,31 +111,29 @@ def split_bars(text: str) -> list[Bar | str]:
     return parts
 
 
-def run_of_redraws(piece: bytes) -> re.Pattern[bytes] | None:
-    """A pattern for one or more ended redraws like this one, the last of them as its first group.
-
-    It never skips a drawing at 0 or at the total: there a bar begins or ends, which means more than progress. All
-    others differ from `piece` in finite numbers only, so each makes the one before it forgotten.
-    """
+def shape_of_redraws(piece: bytes) -> RedrawShape | None:
+    """What the redraws of the bar in this piece have in common; None if there is no bar, or not one in its middle."""
     found = _REDRAW.match(piece) if b"%|" in piece else None
     if not found or found["n"] in (b"0", found["m"]):
         return None
-    return _redraw_pattern(_numbers_open(found["head"].lstrip()), found["m"], _numbers_open(found["postfix"]))
+    return _numbers_open(found["head"].lstrip()), found["m"], _numbers_open(found["postfix"])
 
 
-_redraw_patterns: dict[tuple[bytes, bytes, bytes], re.Pattern[bytes]] = {}
+def run_of_redraws(shape: RedrawShape) -> re.Pattern[bytes]:
+    """A pattern for one or more ended redraws of this shape, the last of them as its first group.
 
-
-def _redraw_pattern(head: bytes, total: bytes, postfix: bytes) -> re.Pattern[bytes]:
-    key = (head, total, postfix)
-    if key not in _redraw_patterns:
+    It never skips a drawing at 0 or at the total: there a bar begins or ends, which means more than progress. All
+    others differ in finite numbers only, so each makes the one before it forgotten.
+    """
+    if shape not in _redraw_patterns:
         if len(_redraw_patterns) > 256:
             _redraw_patterns.clear()
-        _redraw_patterns[key] = re.compile(
+        head, total, postfix = shape
+        _redraw_patterns[shape] = re.compile(
             rb"(?:( *+" + head + rb" *+\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?!0/|" + total + rb"/)\d++/" + total
             + rb" \[[\d:]++<[\d:?]++, *+[\d.]++ ?(?:it/s|s/it|[A-Za-z]++/s)" + postfix + rb"\] *+)[\r\n]++){1,1000}"
         )  # fmt: skip
-    return _redraw_patterns[key]
+    return _redraw_patterns[shape]
 
 
 def _numbers_open(text: bytes) -> bytes:

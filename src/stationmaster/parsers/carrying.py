@@ -83,13 +83,23 @@ _WORDS = _shortest(
 _SIGN = re.compile(b"|".join((*_branches(_WORDS), *_OTHERS)))
 
 
+def plain(text: bytes) -> bytes:
+    """The text in lower case, with every end of a piece as a line feed; of the same length."""
+    return text.translate(_PLAIN)
+
+
+def any_word(words: Iterable[str]) -> re.Pattern[bytes]:
+    """A pattern that finds any of the words in plain text; a match is somewhere in the word."""
+    return re.compile(b"|".join(_branches(word.encode() for word in words)))
+
+
 def may_carry(piece: bytes) -> bool:
     """Whether reading this piece can change more than ending what the one before it began.
 
     >>> may_carry(b"warming up, 17 are ready"), may_carry(b"step 17: loss 0.5")
     (False, True)
     """
-    return _SIGN.search(_shown(piece.translate(_PLAIN))) is not None
+    return _SIGN.search(_shown(plain(piece))) is not None
 
 
 class QuietRuns:
@@ -116,8 +126,12 @@ class QuietRuns:
             return self._end
         return max(position, self._begin + self._lines.rfind(b"\n", start, found.start()) + 1)
 
+    def has_judged(self, position: int) -> bool:
+        """Whether the line at `position` was looked at; a line longer than a block is not."""
+        return position < self._end
+
     def _load(self, position: int) -> None:
-        block = self._buffer[position : position + _BLOCK_BYTES].translate(_PLAIN)
+        block = plain(self._buffer[position : position + _BLOCK_BYTES])
         self._lines = block[: block.rfind(b"\n") + 1]
         self._shown = _shown(self._lines)
         self._begin, self._end = position, position + len(self._lines)
@@ -125,14 +139,14 @@ class QuietRuns:
 
 def last_shown(lines: bytes) -> bytes:
     """The last of these ended lines that shows anything; empty if none does."""
-    plain = lines.translate(_PLAIN)
-    shown = _shown(plain).rstrip()
+    lowered = plain(lines)
+    shown = _shown(lowered).rstrip()
     if not _text(shown[shown.rfind(b"\n") + 1 :]).strip():  # no line at all, or spaces of another script
         shown = _text(shown).rstrip().encode()
     if not shown:
         return b""
-    begin = len(lines) - len(plain.split(b"\n", shown.count(b"\n"))[-1])
-    return lines[begin : plain.index(b"\n", begin)]
+    begin = len(lines) - len(lowered.split(b"\n", shown.count(b"\n"))[-1])
+    return lines[begin : lowered.index(b"\n", begin)]
 
 
 def _before_sign(lines: bytes, shown: bytes) -> int:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stationmaster.parsers import stages
-from stationmaster.parsers.bars import Bar, run_of_redraws, split_bars
+from stationmaster.parsers.bars import ANY_REDRAWS, Bar, RedrawShape, run_of_redraws, shape_of_redraws, split_bars
 from stationmaster.parsers.base import ErrorKind, Parsed, Phase, Reading, Summary
+from stationmaster.parsers.budget import Budget
 from stationmaster.parsers.carrying import QuietRuns, last_shown, may_carry
 from stationmaster.parsers.errors import notice
 from stationmaster.parsers.lines import Line, read_line
@@ -35,23 +36,34 @@ class LogReader:
         self._pending = b""
         self._shape: re.Pattern[bytes] | None = None
         self._shaped_by = b""
+        self._last_shape: RedrawShape | None = None
+        self._last_bar = b""
         self._reported: tuple[object, ...] | None = None
         hinted = find_family(framework)
         self._memory = Memory(configured_total=total_steps, family=hinted.name if hinted else None)
 
-    def feed(self, data: bytes, at: float | None = None) -> list[Reading]:
+    def feed(self, data: bytes, at: float | None = None, budget: Budget | None = None) -> list[Reading]:
         """Read the next bytes; returns their readings in order, with `at` as their time.
 
-        The last bar drawn is reported at once, although nothing has ended it yet.
+        The last bar drawn is reported at once, although nothing has ended it yet. Once the budget is spent, most of the
+        rest is left out.
         """
         readings: list[Reading] = []
-        buffer = self._pending + data
+        buffer, position, is_cut = self._pending + data, 0, False
         quiet_runs = QuietRuns(buffer)
-        position = 0
+        bar = b""  # the last one of those that were left out
         while True:
+            if budget is not None and budget.is_spent() and not is_cut:
+                buffer, position, is_cut = budget.kept(buffer[position:]), 0, True
+                quiet_runs = QuietRuns(buffer)
             if self._shape is not None and not self._memory.is_stopped and (run := self._shape.match(buffer, position)):
-                readings += self._read_piece(run[1], at)
-                position = run.end()
+                readings += self._read_piece(bar, at) + self._read_piece(run[1], at)
+                bar, position = b"", run.end()
+                if budget is not None:
+                    budget.spend(run[1])
+                continue
+            if budget is not None and budget.bars <= 0 and (run := ANY_REDRAWS.match(buffer, position)):
+                bar, position = run[1], run.end()
                 continue
             may_pass = self._may_pass_over()
             if may_pass and (run_end := quiet_runs.end_of_run(position)) > position:
@@ -63,12 +75,18 @@ class LogReader:
                 break
             if end[0] > position:
                 piece = buffer[position : end[0]]
-                if (may_pass and not may_carry(piece)) or is_binary(piece):
+                carries = not may_pass or quiet_runs.has_judged(position) or may_carry(piece)
+                if not carries or is_binary(piece):
                     self._pass_over(piece)
                 else:
-                    readings += self._read_piece(piece, at)
-                    self._take_shape(piece)
+                    readings += self._read_piece(bar, at) + self._read_piece(piece, at)
+                    bar = b""
+                    is_bar = self._take_shape(piece)
+                    if budget is not None:
+                        budget.spend(piece)
+                        budget.bars -= is_bar
             position = end[1]
+        readings += self._read_piece(bar, at)
         self._pending = buffer[position:]
         return self._without_repetition([*readings, *self._unfinished_bar(at)])
 
@@ -84,6 +102,7 @@ class LogReader:
             "patterns": [pattern.as_json() for pattern in self._patterns],
             "pending": self._pending.decode("latin-1"),
             "shaped_by": self._shaped_by.decode("latin-1"),
+            "last_bar": self._last_bar.decode("latin-1"),
             "memory": to_json(self._memory),
             "told": list(self._reported) if self._reported else None,
         }
@@ -94,7 +113,11 @@ class LogReader:
         reader = cls(framework=state["framework"], patterns=[UserPattern(**pattern) for pattern in state["patterns"]])
         reader._memory = from_json(Memory, state["memory"])
         reader._pending = state["pending"].encode("latin-1")
-        reader._take_shape(state["shaped_by"].encode("latin-1"))
+        reader._shaped_by = state["shaped_by"].encode("latin-1")
+        shape = shape_of_redraws(reader._shaped_by)
+        reader._shape = None if shape is None else run_of_redraws(shape)
+        reader._last_bar = state.get("last_bar", "").encode("latin-1")
+        reader._last_shape = shape_of_redraws(reader._last_bar)
         reader._reported = tuple(state["told"]) if state["told"] else None
         return reader
 
@@ -117,11 +140,15 @@ class LogReader:
             readings += _read_text(text, self._memory, self._patterns, at)
         return readings
 
-    def _take_shape(self, piece: bytes) -> None:
-        """From now on skip redraws of the bar in this piece, if it is one; a user's pattern must see every line."""
-        shape = run_of_redraws(piece) if not self._patterns else None
-        if shape is not None:
-            self._shape, self._shaped_by = shape, piece
+    def _take_shape(self, piece: bytes) -> bool:
+        """Whether the piece is a bar. From its second redraw on, skip them; a user's pattern sees them all."""
+        shape = shape_of_redraws(piece)
+        if shape is None or self._patterns:
+            return shape is not None
+        if shape == self._last_shape:
+            self._shape, self._shaped_by = run_of_redraws(shape), piece
+        self._last_shape, self._last_bar = shape, piece
+        return True
 
     def _unfinished_bar(self, at: float | None) -> Iterable[Reading]:
         """The progress in a bar that is drawn but not yet ended; all else waits for its line's end."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from stationmaster.control.states.executing.machine_moments import gpu_count, machine_moments
 from stationmaster.model import Job, Progress, StepReading, Watching
 from stationmaster.parsers.base import ErrorKind, Reading, Summary
+from stationmaster.parsers.budget import Budget
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.parsers.registry import names_beginning_epoch
@@ -26,6 +27,10 @@ from stationmaster.watch.watcher import StallWatch
 
 _GRAIN_SECONDS = 30.0  # the machine's default
 _GRAINS_PER_WINDOW = 20
+_REDRAWS = re.compile(rb"(?=\r)")
+_MOST_FINE_REDRAWS = 200
+_MOST_TIMES = 500
+_SLICE_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,7 @@ class ReadLog:
     again_in: float | None = None  # seconds until the stall watch wants to look again, if that is soon
     names_beginning_epoch: bool = False
     is_measured: bool = False  # enough was seen for conclusions from the ETA
+    is_thinned: bool = False  # the log was too dense to read all of it
 
 
 def read_log(
@@ -56,14 +62,15 @@ def read_log(
     watch, signs = _watch(job, monitoring)
     readings: list[Reading] = []
     training = _training_streams(status)
-    error_step = job.watching.error_step
+    error_step, budget = job.watching.error_step, Budget()
     for piece in status.log:
-        for at, part in _timed(piece, wall=written_at(piece, status), finely=job.progress.first_loss is None):
-            found = reader.feed(part, at=now - (status.wall - at))
+        parts = _timed(piece, wall=written_at(piece, status), finely=job.progress.first_loss is None)
+        for at, part in _while_in_budget(parts, budget):
+            found = reader.feed(part, at=now - (status.wall - at), budget=budget)
             if any(reading.error for reading in found):
                 error_step = _step_index(piece)
             if piece.stream in training:
-                watch.observe(log_moment(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
+                watch.observe(log_moment(found, at=at, moved=_moved(signs, part)))
                 found = [_with_speed(reading, watch.steps_per_second) for reading in found]
             readings += found
     watch.gpus = gpu_count(status.series, known=watch.gpus)
@@ -82,6 +89,7 @@ def read_log(
         again_in=look.again_in if look else None,
         names_beginning_epoch=names_beginning_epoch(reader.summary().framework),
         is_measured=watch.is_measured,
+        is_thinned=budget.is_thinned,
     )
 
 
@@ -165,16 +173,39 @@ def _timed(piece: LogPiece, *, wall: float, finely: bool) -> Iterator[tuple[floa
     """The piece's text with the times at which its parts were written, by the machine's clock.
 
     After a lost connection much comes at once; judged by its arrival it would look like a burst after a hang. The
-    reader thins what it gets at once, so until the first loss is known the text is fed redraw by redraw: the last loss
+    reader thins what it gets at once, so until the first loss is known some redraws are fed one by one: the last loss
     is compared with it.
     """
-    begin = 0
-    for place, at in (*piece.times, (len(piece.data), wall)):
+    begin, redraws_left = 0, _MOST_FINE_REDRAWS if finely else 0
+    for place, at in (*_times(piece), (len(piece.data), wall)):
         text = piece.data[begin:place]
         begin = max(begin, place)
-        for part in re.split(rb"(?=\r)", text) if finely else (text,):
+        for part in _REDRAWS.split(text, redraws_left) if redraws_left else (text,):
             if part:
                 yield at, part
+                redraws_left = max(0, redraws_left - 1)
+
+
+def _times(piece: LogPiece) -> Sequence[tuple[int, float]]:
+    """The times of the piece's parts; of more than any honest machine has, some."""
+    return piece.times[:: 1 + len(piece.times) // _MOST_TIMES]
+
+
+def _while_in_budget(parts: Iterator[tuple[float, bytes]], budget: Budget) -> Iterator[tuple[float, bytes]]:
+    """The parts one by one; once the budget is spent, all the others as one: only its end is read."""
+    for at, part in parts:
+        if budget.is_spent():
+            rest = [(at, part), *parts]
+            yield rest[-1][0], b"".join(part for _, part in rest)
+            return
+        yield at, part
+
+
+def _moved(signs: SignsOfLife, part: bytes) -> bool:
+    """Whether the part has a sign of life; taken in slices, because decoding holds all other threads."""
+    slices = (part[start : start + _SLICE_BYTES] for start in range(0, len(part), _SLICE_BYTES))
+    moved = [signs.feed(text.decode("utf-8", "replace")) for text in slices]
+    return any(moved)
 
 
 def _progress(
