@@ -558,6 +558,9 @@ SENTENCES: Mapping[str, _Sentence] = {
     "anomaly": _anomaly,
     "health_failed": _health_failed,
     "health_well": _plain("The recipe's health check passes again."),
+    "log_thinned": _plain(
+        "The log comes too fast to read every line; errors, checkpoints and the latest lines are still read."
+    ),
     "stop_failed": _problem("Could not stop it, retrying"),
     "machine_fault": _problem("The machine's answers are false; its files are fetched and it is avoided from now on"),
     "thinned": _thinned,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from stationmaster.control.flow.deciding import decided
 from stationmaster.control.flow.step import Handler, Step
 from stationmaster.control.flow.world import Guard, Visit, World
 from stationmaster.control.internal_errors import with_errors_cleared
@@ -77,7 +78,7 @@ async def _visit(held: LeasedJob, world: World) -> Write:
         rules=world.rules(job),
     )
     seen = await handler.observe(visit, world)
-    step = handler.decide(seen, world.policy)
+    step = await decided(handler, seen, world)
     _log_decision(step, job)
     if step.then is None:
         assert step.write is not None, "a step writes or acts"

@@ -125,15 +125,16 @@ def run_of_redraws(shape: RedrawShape) -> re.Pattern[bytes]:
     It never skips a drawing at 0 or at the total: there a bar begins or ends, which means more than progress. All
     others differ in finite numbers only, so each makes the one before it forgotten.
     """
-    if shape not in _redraw_patterns:
+    pattern = _redraw_patterns.get(shape)
+    if pattern is None:  # another thread may clear them at any time
         if len(_redraw_patterns) > 256:
             _redraw_patterns.clear()
         head, total, postfix = shape
-        _redraw_patterns[shape] = re.compile(
+        pattern = _redraw_patterns[shape] = re.compile(
             rb"(?:( *+" + head + rb" *+\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?!0/|" + total + rb"/)\d++/" + total
             + rb" \[[\d:]++<[\d:?]++, *+[\d.]++ ?(?:it/s|s/it|[A-Za-z]++/s)" + postfix + rb"\] *+)[\r\n]++){1,1000}"
         )  # fmt: skip
-    return _redraw_patterns[shape]
+    return pattern
 
 
 def _numbers_open(text: bytes) -> bytes:

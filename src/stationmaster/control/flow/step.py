@@ -32,6 +32,7 @@ class Handler(Generic[SeenT, ActionT]):
     observe: Callable[[Visit, World], Awaitable[SeenT]]
     decide: Callable[[SeenT, Policy], Step[ActionT]]
     perform: Callable[[ActionT, Job, SeenT, World], Awaitable[Write]]
+    takes_long: Callable[[SeenT], bool] = lambda _seen: False  # to decide; then it is done beside the event loop
 
 
 def wants_out(job: Job) -> bool:

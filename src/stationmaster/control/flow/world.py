@@ -114,6 +114,8 @@ class World:
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     #: One at a time: each holds a whole run in memory, and the store's threads must not wait for it.
     analysis_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "analysis"))
+    #: One at a time: a machine decides how much log there is, and only its own job may wait for it.
+    reading_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "reading"))
     listings: Listings = field(init=False)
     rentals: BatchedQuery[str, list[Rental]] = field(init=False)  # by the job's id
     bills: BatchedQuery[str, Bill] = field(init=False)  # by the job's id
@@ -182,7 +184,7 @@ class World:
         for label in list(self._remotes):
             await self.forget_remote(label)
         await self.destinations.close()
-        for threads in (self.threads, self.analysis_thread):
+        for threads in (self.threads, self.analysis_thread, self.reading_thread):
             threads.shutdown(wait=False, cancel_futures=True)
 
 

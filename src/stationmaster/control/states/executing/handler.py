@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from stationmaster.control.flow.deciding import decided
 from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait, with_fault
@@ -31,6 +32,7 @@ from stationmaster.control.results.declared_files import declared
 from stationmaster.control.results.sample_collection import CollectSamples, collect_samples, next_samples
 from stationmaster.control.states.executing.adopted_end import adopted_end, adopted_end_event
 from stationmaster.control.states.executing.comparison import compare, comparison_due
+from stationmaster.control.states.executing.dense_log import takes_long
 from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_events, save_first
 from stationmaster.control.states.executing.live_stream import Follow, follow
 from stationmaster.control.states.executing.log_watch import since_of
@@ -271,7 +273,7 @@ async def perform(action: Action, job: Job, view: ExecutingView, world: World) -
         case Revive():
             return await revive(action, job, view.visit, world)
         case Follow():
-            return await follow(job, view.visit, world, partial(_judged, view, world.policy))
+            return await follow(job, view.visit, world, partial(_judged, view, world))
         case Collect():
             return await collect(action, job, view.visit, view.outputs, world)
         case CollectSamples():
@@ -308,13 +310,18 @@ def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
     return wait(job, policy.retry_after(max(0, job.ending.stops - 1)), events=events)
 
 
-def _judged(view: ExecutingView, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:
+async def _judged(view: ExecutingView, world: World, visit: Visit, status: Status) -> tuple[Write, bool]:
     """The same decision as in any visit; following continues while the decision is to follow."""
-    step = decide(replace(view, visit=visit, status=status, watched=True), policy)
+    step = await decided(HANDLER, replace(view, visit=visit, status=status, watched=True), world)
     assert step.write is not None, "every status leads to a write"
     reads_on = step.then is None and step.write.job.state is visit.job.state
     is_due = comparison_due(step.write.job) is not None  # then end the stream: only a visit may query the store
     return step.write, (isinstance(step.then, Follow) or reads_on) and not is_due
 
 
-HANDLER = Handler(observe=observe, decide=decide, perform=perform)
+HANDLER = Handler(
+    observe=observe,
+    decide=decide,
+    perform=perform,
+    takes_long=lambda view: takes_long(view.visit.job, view.status),
+)

@@ -36,7 +36,7 @@ class Follow:
 class Judge(Protocol):
     """Decides on a status: what to write, and whether following continues."""
 
-    def __call__(self, visit: Visit, status: Status) -> tuple[Write, bool]: ...
+    async def __call__(self, visit: Visit, status: Status) -> tuple[Write, bool]: ...
 
 
 async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
@@ -58,7 +58,7 @@ async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
             while batch := await inbox.take():
                 write: Write | None = None
                 for status in batch:
-                    found, goes_on = judge(replace(visit, job=job, now=clock()), status)
+                    found, goes_on = await judge(replace(visit, job=job, now=clock()), status)
                     if write is not None and not can_join(write, found):
                         await visit.record(write)
                         write = None

@@ -9,6 +9,7 @@ from stationmaster.control.flow.world import Visit
 from stationmaster.control.machine.sight import ANSWERING, Sighting
 from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.comparison import Comparison
+from stationmaster.control.states.executing.dense_log import thinned_news
 from stationmaster.control.states.executing.heartbeats import with_heartbeat
 from stationmaster.control.states.executing.log_watch import ReadLog, read_log
 from stationmaster.control.states.executing.thinning import thinned
@@ -67,6 +68,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
             lambda job: stall_news(job, log.event, monitoring, view.outputs),
             lambda job: vitals_news(job, status, log, checkpoints, view.comparison, monitoring, now=visit.now),
             lambda job: health_news(job, status.health),
+            lambda job: thinned_news(job, is_thinned=log.is_thinned),
             answer_news,
         ),
     )

@@ -52,6 +52,7 @@ const KINDS: Readonly<Record<string, Group>> = {
   health_well: "training",
   analysed: "training",
   analysis_failed: "training",
+  log_thinned: "training",
   stop_failed: "training",
   stop_without_effect: "training",
   save_asked: "files",
