@@ -13,7 +13,7 @@ from stationmaster.parsers.carrying import any_word, plain
 #: A MiB of honest output has fewer: a line with a loss takes some hundred bytes.
 _MOST_PIECES = 12_000
 _BYTES_PER_PIECE = 128  # a longer piece counts as several
-_MOST_BARS = 500
+_MOST_BARS = 300
 _TAIL_BYTES = 8_192
 _MOST_FINDINGS = 64
 _LINES_PER_FINDING = 3

@@ -126,6 +126,17 @@ class QuietRuns:
             return self._end
         return max(position, self._begin + self._lines.rfind(b"\n", start, found.start()) + 1)
 
+    def last_shown(self, position: int, end: int) -> bytes:
+        """The last line of a run that shows anything; empty if none does."""
+        lines = self._lines[position - self._begin : end - self._begin]
+        shown = (self._shown if len(lines) == len(self._lines) else _shown(lines)).rstrip()
+        if not _text(shown[shown.rfind(b"\n") + 1 :]).strip():  # no line at all, or spaces of another script
+            shown = _text(shown).rstrip().encode()
+        if not shown:
+            return b""
+        begin = len(lines) - len(lines.split(b"\n", shown.count(b"\n"))[-1])
+        return self._buffer[position + begin : position + lines.index(b"\n", begin)]
+
     def has_judged(self, position: int) -> bool:
         """Whether the line at `position` was looked at; a line longer than a block is not."""
         return position < self._end
@@ -135,18 +146,6 @@ class QuietRuns:
         self._lines = block[: block.rfind(b"\n") + 1]
         self._shown = _shown(self._lines)
         self._begin, self._end = position, position + len(self._lines)
-
-
-def last_shown(lines: bytes) -> bytes:
-    """The last of these ended lines that shows anything; empty if none does."""
-    lowered = plain(lines)
-    shown = _shown(lowered).rstrip()
-    if not _text(shown[shown.rfind(b"\n") + 1 :]).strip():  # no line at all, or spaces of another script
-        shown = _text(shown).rstrip().encode()
-    if not shown:
-        return b""
-    begin = len(lines) - len(lowered.split(b"\n", shown.count(b"\n"))[-1])
-    return lines[begin : lowered.index(b"\n", begin)]
 
 
 def _before_sign(lines: bytes, shown: bytes) -> int:

@@ -11,7 +11,7 @@ PIECE_LIMIT_BYTES = 16_384
 _END = re.compile(rb"[\r\n\x00\x08]+")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+([@-~])?|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?")
 _CURSOR_MOVES = frozenset("ABCDEFGHJKfsu")
-_UNUSUAL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\^M")
+_CONTROLS = bytes((*range(0x09), *range(0x0B, 0x20), 0x7F))
 #: Without bells, shifts and page ends, which terminals get, and without escapes. A log of Docker has one or two a line.
 _NOT_IN_TEXTS = bytes((*range(0x01, 0x07), *range(0x10, 0x1B), *range(0x1C, 0x20), 0x7F))
 _LEAST_ODD = 3
@@ -38,7 +38,7 @@ def is_binary(piece: bytes) -> bool:
 def shown_texts(piece: bytes) -> list[str]:
     """The texts of one piece: decoded, without colours, cut where the cursor was moved."""
     text = piece.decode("utf-8", "replace")
-    if _UNUSUAL.search(piece) is None and b"#0" not in piece:
+    if len(piece.translate(None, _CONTROLS)) == len(piece) and b"#0" not in piece and b"^M" not in piece:
         return [text]
     text = text.replace("#033[", "\x1b[").replace("#015", "\r")  # as some cloud logs store them
     text = _ESCAPE.sub(_as_break, text).replace("^M", "\r")

@@ -11,7 +11,7 @@ from stationmaster.parsers import stages
 from stationmaster.parsers.bars import ANY_REDRAWS, Bar, RedrawShape, run_of_redraws, shape_of_redraws, split_bars
 from stationmaster.parsers.base import ErrorKind, Parsed, Phase, Reading, Summary
 from stationmaster.parsers.budget import Budget
-from stationmaster.parsers.carrying import QuietRuns, last_shown, may_carry
+from stationmaster.parsers.carrying import QuietRuns, may_carry
 from stationmaster.parsers.errors import notice
 from stationmaster.parsers.lines import Line, read_line
 from stationmaster.parsers.memory import Memory
@@ -67,7 +67,7 @@ class LogReader:
                 continue
             may_pass = self._may_pass_over()
             if may_pass and (run_end := quiet_runs.end_of_run(position)) > position:
-                self._pass_over(last_shown(buffer[position:run_end]))
+                self._pass_over(quiet_runs.last_shown(position, run_end))
                 position = run_end
                 continue
             end = find_end(buffer, position)

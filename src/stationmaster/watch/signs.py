@@ -20,7 +20,7 @@ _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PIECE_LIMIT = 400
 _SHAPE = 80
 _KEPT = 200
-_MOST_BARS = 200  # of one slice of text
+_MOST_BARS = 100  # of one slice of text
 _SLICE = 65_536
 
 
@@ -68,7 +68,8 @@ class SignsOfLife:
     def _takes_lines(self, lines: str) -> bool:
         """Whether one of the lines is new. More than are kept cannot all be known, so no more are looked at."""
         latest: dict[str, None] = {}
-        for line in dict.fromkeys(reversed(_NUMBERS.sub("#", lines).split("\n"))):
+        different = "\n".join(dict.fromkeys(reversed(lines.split("\n"))))
+        for line in dict.fromkeys(_NUMBERS.sub("#", different).split("\n")):
             if shape := line[:_PIECE_LIMIT].strip()[:_SHAPE]:
                 latest[shape] = None
                 if len(latest) > _KEPT:

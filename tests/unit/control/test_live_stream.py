@@ -62,7 +62,7 @@ def _rows(number: int) -> Block:
     return block_of(table_of("RunInfo", {"id": [number], "key": ["k"], "value": ["v"]}), attempt=1)
 
 
-def read(seen: Visit, status: Status) -> tuple[Write, bool]:
+async def read(seen: Visit, status: Status) -> tuple[Write, bool]:
     """What each status says, and that it is to be followed further."""
     (piece,) = status.log
     chunk = LogChunk(attempt=1, stream=piece.stream, start=piece.start, end=piece.end, data=piece.data)
@@ -120,8 +120,8 @@ async def test_everything_is_recorded_once_and_in_order_in_fewer_writes_than_sta
 
 @asynchronous
 async def test_the_write_that_ends_the_following_brings_what_came_before_it(tmp_path: Path) -> None:
-    def until_ten(seen: Visit, status: Status) -> tuple[Write, bool]:
-        write, _ = read(seen, status)
+    async def until_ten(seen: Visit, status: Status) -> tuple[Write, bool]:
+        write, _ = await read(seen, status)
         return write, status.log[0].end < 10
 
     records, last = await followed(tmp_path, until_ten)
@@ -131,8 +131,8 @@ async def test_the_write_that_ends_the_following_brings_what_came_before_it(tmp_
 
 @asynchronous
 async def test_an_alert_is_written_by_itself_so_that_its_end_cannot_overtake_it(tmp_path: Path) -> None:
-    def with_alerts(seen: Visit, status: Status) -> tuple[Write, bool]:
-        write, goes_on = read(seen, status)
+    async def with_alerts(seen: Visit, status: Status) -> tuple[Write, bool]:
+        write, goes_on = await read(seen, status)
         if status.log[0].end == 3:
             write = replace(write, alerts=(Alert(kind="stall", message="stands still", job_id="job"),))
         if status.log[0].end == 4:

@@ -15,6 +15,7 @@ from stationmaster.model import Job, Progress, StepReading, Watching
 from stationmaster.parsers.base import ErrorKind, Reading, Summary
 from stationmaster.parsers.budget import Budget
 from stationmaster.parsers.patterns import UserPattern
+from stationmaster.parsers.pieces import is_binary
 from stationmaster.parsers.reader import LogReader
 from stationmaster.parsers.registry import names_beginning_epoch
 from stationmaster.remote.status import LogPiece, Since, Status
@@ -28,7 +29,7 @@ from stationmaster.watch.watcher import StallWatch
 _GRAIN_SECONDS = 30.0  # the machine's default
 _GRAINS_PER_WINDOW = 20
 _REDRAWS = re.compile(rb"(?=\r)")
-_MOST_FINE_REDRAWS = 200
+_MOST_FINE_REDRAWS = 64
 _MOST_TIMES = 500
 _SLICE_BYTES = 65_536
 
@@ -204,7 +205,7 @@ def _while_in_budget(parts: Iterator[tuple[float, bytes]], budget: Budget) -> It
 def _moved(signs: SignsOfLife, part: bytes) -> bool:
     """Whether the part has a sign of life; taken in slices, because decoding holds all other threads."""
     slices = (part[start : start + _SLICE_BYTES] for start in range(0, len(part), _SLICE_BYTES))
-    moved = [signs.feed(text.decode("utf-8", "replace")) for text in slices]
+    moved = [signs.feed(text.decode("latin-1" if is_binary(text) else "utf-8", "replace")) for text in slices]
     return any(moved)
 
 
