@@ -147,14 +147,15 @@ def _numbers_open(text: bytes) -> bytes:
 
 
 def _usual_bar(found: re.Match[str]) -> Bar:
+    head, n, m, elapsed, eta, rate, postfix = found.groups()
     return Bar(
-        description=found["head"].strip().rstrip(":").rstrip(),
-        step=whole(found["n"]),
-        total=whole(found["m"]),
-        elapsed_seconds=duration_seconds(found["elapsed"]),
-        eta_seconds=duration_seconds(found["eta"]),
-        rate=steps_per_second(found["rate"]),
-        postfix=found["postfix"],
+        description=head.strip().rstrip(":").rstrip(),
+        step=whole(n),
+        total=whole(m),
+        elapsed_seconds=duration_seconds(elapsed),
+        eta_seconds=duration_seconds(eta),
+        rate=steps_per_second(rate),
+        postfix=postfix,
         text=found[0].strip(),
     )
 

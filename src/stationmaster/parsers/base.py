@@ -88,6 +88,8 @@ class Reading:
         )
 
     def is_empty(self) -> bool:
+        if self.step is not None or self.loss is not None or self.phase is not None:
+            return False
         return self.error is None and self.checkpoint is None and self.progress() == _NO_PROGRESS
 
 

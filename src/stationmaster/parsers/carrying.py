@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from stationmaster.parsers.errors import HINTS
 from stationmaster.parsers.registry import FAMILY_SIGNS
 
-_BLOCK_BYTES = 4_096
+_FIRST_BLOCK_BYTES, _BLOCK_BYTES = 256, 4_096
 
 _PROGRESS = (
     *("loss", "lr", "learn", "step", "iter", "epo", "épo", "Épo", "batch", "update", "eta:", "dt", "ups", "per"),
@@ -108,6 +108,7 @@ class QuietRuns:
     def __init__(self, buffer: bytes) -> None:
         self._buffer = buffer
         self._begin = self._end = 0  # of the lines of the block that is looked at
+        self._size = _FIRST_BLOCK_BYTES
         self._lines = self._shown = b""  # these lines, plain, and what is shown of them
 
     def end_of_run(self, position: int) -> int:
@@ -142,7 +143,9 @@ class QuietRuns:
         return position < self._end
 
     def _load(self, position: int) -> None:
-        block = plain(self._buffer[position : position + _BLOCK_BYTES])
+        # Blocks grow as long as one follows the other; after a jump, as behind a run of redraws, little may be needed.
+        self._size = min(_BLOCK_BYTES, 2 * self._size) if position == self._end else _FIRST_BLOCK_BYTES
+        block = plain(self._buffer[position : position + self._size])
         self._lines = block[: block.rfind(b"\n") + 1]
         self._shown = _shown(self._lines)
         self._begin, self._end = position, position + len(self._lines)

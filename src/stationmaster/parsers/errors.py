@@ -103,9 +103,7 @@ def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
     if line.message.startswith('File "') and ", line " in line.message:  # its beginning is not in this log
         return Notice(in_traceback=True, background=background, swallow=True)
     is_logged_error = line.level in ("error", "critical")
-    if not line.message or not (
-        is_logged_error or line.message.startswith(_BOX) or any(hint in line.lower for hint in HINTS)
-    ):
+    if not line.message or not (is_logged_error or line.message.startswith(_BOX) or _has_hint(line.lower)):
         return _NOTHING
     if _TRACEBACK in line.lower or line.lower.startswith(_CHAIN):
         return Notice(in_traceback=True, background=background, swallow=True)
@@ -115,6 +113,13 @@ def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
         return Notice(background=True, swallow=True)
     fault = _outside_traceback(line)
     return Notice(fault=fault, swallow=True) if fault else _NOTHING
+
+
+def _has_hint(text: str) -> bool:
+    for hint in HINTS:  # not a generator: every line comes here
+        if hint in text:
+            return True
+    return False
 
 
 def _inside_traceback(line: Line, *, background: bool) -> Notice:

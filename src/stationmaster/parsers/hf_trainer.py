@@ -20,7 +20,7 @@ _METRIC = re.compile(r"(?P<name>[\w-]+) +=\s+(?P<value>\S+)$")
 
 
 def read_line(line: Line, memory: Memory) -> Parsed | None:
-    if found := _METRICS_HEAD.search(line.message):
+    if "***" in line.message and (found := _METRICS_HEAD.search(line.message)):
         if found["what"] != "train":
             memory.doubt_bar()
         memory.in_metrics = True
@@ -37,7 +37,7 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
 
 def read_dict(line: Line, memory: Memory) -> Parsed | None:
     """A dict of logged values, as Python or as JSON prints it."""
-    if _VALIDATION_RECORD.search(line.message):
+    if "mode" in line.message and _VALIDATION_RECORD.search(line.message):
         return Parsed(phase=Phase.EVALUATING, learning_rate=learning_rate(line.pairs()))
     parsed = read_values(line, memory, is_record=True)
     if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run

@@ -57,6 +57,7 @@ _PREFIX = re.compile(
 )
 _RICH_SOURCE = re.compile(r" {2,}\w{1,60}\.py:\d{1,6} *$")
 _SOURCE_WIDTH = 120
+_RECORD = ("{'", '{"')
 _GLOG = re.compile(r"\[?(?P<letter>[IWEF])(?:\d{3,4} \d\d:\d\d:\d\d\.\d| (?=\w+/[\w./-]{1,160}:\d+\]))")
 _GLOG_LEVELS = {"I": "info", "W": "warning", "E": "error", "F": "critical"}
 
@@ -82,12 +83,13 @@ def read_line(raw: str) -> Line:
     'Saved state to out'
     """
     text = raw.rstrip()
-    while found := _LAUNCHERS.match(text):
+    is_record = text.startswith(_RECORD)  # which many logs are full of, and which nothing is put before
+    while not is_record and (found := _LAUNCHERS.match(text)):
         text = text[found.end() :]
     message = text.lstrip()
     indent = len(text) - len(message)
     level: str | None = None
-    for _ in range(8):
+    for _ in range(0 if is_record else 8):
         if level is None and (glog := _GLOG.match(message)):
             level = _GLOG_LEVELS[glog["letter"]]
         found = _PREFIX.match(message)

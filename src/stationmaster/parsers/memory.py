@@ -163,7 +163,7 @@ class Memory:
             checkpoint=checkpoint,
         )
         further = [Reading(at=at, error=problem) for problem in problems[1:]]
-        return [each for each in [reading, *further] if not each.is_empty()]
+        return further if reading.is_empty() else [reading, *further]
 
     # Bars -----------------------------------------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class Memory:
     # Problems -------------------------------------------------------------------------------------------------------
 
     def _take_problems(self, parsed: Parsed) -> list[TrainingError]:
-        problems = []
+        problems: list[Fault] = []
         if (parsed.loss is not None and not math.isfinite(parsed.loss)) or parsed.broken_gradient:
             problems.append(Fault(kind=ErrorKind.NAN_LOSS, message=parsed.evidence, fatal=False))
         if parsed.fault:

@@ -52,22 +52,23 @@ def find_pairs(text: str) -> list[Pair]:
     >>> [(pair.name, pair.value) for pair in find_pairs("Step 120: loss=0.5, lr 1e-4")]
     [('step', 120.0), ('loss', 0.5), ('lr', 0.0001)]
     """
-    return [_pair(found) for found in _PAIR.finditer(text.lower())]
+    return [_pair(found) for found in _PAIR.finditer(text.lower())] if text else []
 
 
 def _pair(found: re.Match[str]) -> Pair:
-    name = found["name"][-NAME_LIMIT:].rstrip(".")
-    if found["note"]:
-        name += f" ({found['note']})"
-    bare = (found["number"] or "").replace(",", "")
-    of = (found["of"] or found["out_of"] or "").replace(",", "")
+    name, note, tie, time, number, whole_of, out_of, unit, glued = found.groups()
+    name = name[-NAME_LIMIT:].rstrip(".")
+    if note:
+        name += f" ({note})"
+    bare = (number or "").replace(",", "")
+    of = (whole_of or out_of or "").replace(",", "")
     return Pair(
         name=name,
         means=meaning_of(name),
         value=float(bare) if bare else math.nan,
         of=int(of) if of and len(of) < _LONGEST_NUMBER else None,
-        unit=found["unit"] or found["glued"] or "",
-        time=found["time"] or "",
-        tied=bool(found["tie"]),
+        unit=unit or glued or "",
+        time=time or "",
+        tied=bool(tie),
         whole=bare.isdigit() and len(bare) < _LONGEST_NUMBER,
     )

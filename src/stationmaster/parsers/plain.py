@@ -116,15 +116,15 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Parse
         return None
     if _EVALUATES.match(line.message):
         return Parsed(phase=Phase.EVALUATING, epoch=next((pair.value for pair in pairs if pair.name == "epoch"), None))
-    if found := _EPOCH_EVALUATED.match(line.message):
+    if not is_record and (found := _EPOCH_EVALUATED.match(line.message)):
         return Parsed(phase=Phase.EVALUATING, epoch=float(found[1]))
     counter, values = find_counter(pairs), values_of(pairs, bare_time=_time_is_per_step(pairs))
-    if found := _EPOCH_BEGINS.match(line.message):
+    if not is_record and (found := _EPOCH_BEGINS.match(line.message)):
         counter = PrintedCounter(
             step=None, total=None, epoch=float(found[1]), total_epochs=int(found[2]) if found[2] else None
         )
         return _epoch_line(line, counter, values, memory, is_mean=True)
-    if values.loss is not None and counter.total is None:
+    if values.loss is not None and counter.total is None and "/" in line.message:
         counter = _unnamed_counter(line, counter, memory) or counter
     if counter.step is None and counter.epoch is None:
         return _values_alone(line, pairs, values, memory)
@@ -284,6 +284,8 @@ def _unnamed_pace(line: Line) -> float | None:
 
 def _time_is_per_step(pairs: list[Pair]) -> bool:
     """A bare `time` is that of one step when it is in milliseconds, or beside what such logs print."""
+    if not any(pair.means.short in ("time", "seconds") for pair in pairs):
+        return False
     names = {pair.name.split(" ")[-1] for pair in pairs}
     in_milliseconds = any(pair.means.short == "time" and pair.unit == "ms" for pair in pairs)
     return in_milliseconds or bool(names & {"eta", "data_time", "data", "seconds", "mfu"})

@@ -17,7 +17,7 @@ from stationmaster.parsers.lines import Line, read_line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.pieces import find_end, is_binary, shown_texts
-from stationmaster.parsers.registry import AUTO, find_family, in_order, recognise
+from stationmaster.parsers.registry import AUTO, bar_readers, find_family, in_order, recognise
 from stationmaster.saved_state import from_json, to_json
 
 _STATE_VERSION = 1
@@ -135,6 +135,8 @@ class LogReader:
                 self._memory.bar_head = _head_alone(text)
 
     def _read_piece(self, piece: bytes, at: float | None) -> list[Reading]:
+        if not piece:
+            return []
         readings: list[Reading] = []
         for text in shown_texts(piece):
             readings += _read_text(text, self._memory, self._patterns, at)
@@ -207,7 +209,7 @@ def _with_head(bar: Bar, memory: Memory) -> Bar:
 
 
 def _read_bar(bar: Bar, memory: Memory) -> Parsed | None:
-    for family in in_order(memory.family):
+    for family in bar_readers(memory.family):
         if family.read_bar and (parsed := family.read_bar(bar, memory)):
             memory.family = memory.family or family.name
             return parsed

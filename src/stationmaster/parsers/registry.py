@@ -68,5 +68,11 @@ def in_order(first: str | None) -> tuple[Family, ...]:
     return tuple(sorted(FAMILIES, key=lambda family: (family is plain.FAMILY, family.name != first)))
 
 
+@cache
+def bar_readers(first: str | None) -> tuple[Family, ...]:
+    """The families that read bars, in the same order."""
+    return tuple(family for family in in_order(first) if family.read_bar)
+
+
 def _plain_name(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "").replace(" ", "").replace(".", "")
