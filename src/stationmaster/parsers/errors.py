@@ -116,7 +116,7 @@ def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
 
 
 def _has_hint(text: str) -> bool:
-    for hint in HINTS:  # not a generator: every line comes here
+    for hint in HINTS:  # noqa: SIM110 (not a generator: every line comes here)
         if hint in text:
             return True
     return False

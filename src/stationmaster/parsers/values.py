@@ -45,9 +45,9 @@ def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
         rate=speed(pairs, bare_time=bare_time),
         eta_seconds=eta_seconds(pairs),
         broken_gradient=any(
-            [pair.means.is_gradient_norm and not pair.time and not math.isfinite(pair.value) for pair in pairs]
+            pair.means.is_gradient_norm and not pair.time and not math.isfinite(pair.value) for pair in pairs
         ),
-        has_validation_loss=any([pair.means.is_validation_loss for pair in pairs]),
+        has_validation_loss=any(pair.means.is_validation_loss for pair in pairs),
         loss_stands_alone=best is not None and best.means.loss is not None and best.means.loss < PART_LOSS,
         loss_is_part=best is not None and best.means.loss == PART_LOSS,
         loss_is_a_step=best is not None and any(word in best.name for word in ("batch", "step", "iter")),
