@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import typer
 
+from stationmaster.cli.file_modes import persons_umask
+
 # In a process of its own: some browsers are waited for, and some write into the terminal. The link comes by its input.
 _OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.stdin.read()))"
 _PATIENCE_SECONDS = 10.0
@@ -57,7 +59,7 @@ def why_no_browser(url: str, environ: Mapping[str, str], *, platform: str) -> st
 def _open(url: str, environ: dict[str, str]) -> None:
     opening = subprocess.Popen(
         [sys.executable, "-P", "-c", _OPEN], env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
+        stderr=subprocess.DEVNULL, start_new_session=True, umask=persons_umask(),
     )  # fmt: skip
     try:
         opening.communicate(url, timeout=_PATIENCE_SECONDS)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from stationmaster.cli.console import PrintableConsole
 from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_json, station_of
+from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
@@ -91,7 +92,8 @@ def check_command(
             if fix is None:
                 report = datasets.check(dataset, rules, progress=progress)
             else:
-                report = datasets.repair(dataset, fix, rules, progress=progress)
+                with as_the_person():
+                    report = datasets.repair(dataset, fix, rules, progress=progress)
     if as_json:
         from stationmaster.station.wire.datasets import DatasetReportDocument
 
@@ -126,7 +128,7 @@ def pack_command(
       stationmaster dataset pack ./cats ./archives/ --json
     """
     dataset = parse_reference(source)
-    with local_station_of(context, wake=False) as station, show_download(dataset) as progress:
+    with local_station_of(context, wake=False) as station, show_download(dataset) as progress, as_the_person():
         packed = station.datasets.pack(dataset, target, zstd=zstd, force=force, progress=progress)
     if as_json:
         from stationmaster.station.wire.datasets import PackedDatasetDocument

@@ -22,6 +22,7 @@ from stationmaster.cli.context import (
     print_note,
     station_of,
 )
+from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.render import dated_lines, job_json, job_line, view_lines
 from stationmaster.errors import UserError
 from stationmaster.event_sentences import heartbeat_sentence, sentence
@@ -213,7 +214,9 @@ def pull(
       stationmaster pull cats ./models/cats
     """
     with station_of(context) as station:
-        copies = station.artifacts.pull(station.jobs.find(job).id, target)
+        found = station.jobs.find(job).id
+        with as_the_person():
+            copies = station.artifacts.pull(found, target)
         if as_json or options_of(context).as_json:
             print_json({"files": [str(copy) for copy in copies]})
         else:
@@ -239,7 +242,8 @@ def ssh(context: typer.Context, job: JobArgument) -> None:
     if shell.folder is not None:
         os.chdir(shell.folder)
     try:
-        os.execvpe(shell.argv[0], shell.argv, {**os.environ, **shell.environment})
+        with as_the_person():
+            os.execvpe(shell.argv[0], shell.argv, {**os.environ, **shell.environment})
     except FileNotFoundError:
         if shell.folder is not None:
             raise

@@ -28,8 +28,10 @@ def main(*, own_command: Sequence[str] | None = None) -> None:
     """
     gc.disable()  # until the command runs: imports leave no garbage, and a collection takes a seventh of the time
     try:
+        from stationmaster.cli.file_modes import write_privately
         from stationmaster.cli.terminal_output import end_output, guard_terminal
 
+        write_privately()
         guard_terminal()
         code = _run(sys.argv[1:], own_command)
         end_output()

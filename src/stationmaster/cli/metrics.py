@@ -22,6 +22,7 @@ from stationmaster.cli.context import (
     print_lines,
     station_of,
 )
+from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.metric_lines import metric_lines
 from stationmaster.errors import NotFound, UserError
 from stationmaster.printable import one_line
@@ -130,7 +131,8 @@ def metrics(
         if import_path is not None:
             _import(source, import_path, as_json=as_json)
         elif export is not None:
-            written = source.export(export, table)
+            with as_the_person():
+                written = source.export(export, table)
             answer = {"file": str(written.path), "rows": written.rows}
             print_json(answer) if as_json else typer.echo(f"wrote {written.rows} rows to {written.path}")
         elif table is not None:

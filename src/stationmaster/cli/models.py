@@ -18,6 +18,7 @@ from stationmaster.cli.context import (
     station_of,
     with_hint,
 )
+from stationmaster.cli.file_modes import as_the_person
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
 
@@ -113,7 +114,7 @@ def download(
 
       stationmaster models download cats ./loras
     """
-    with station_of(context, wake=False) as station:
+    with station_of(context, wake=False) as station, as_the_person():
         copy = station.models.download(model, target)
     if as_json or options_of(context).as_json:
         return print_json({"file": str(copy)})

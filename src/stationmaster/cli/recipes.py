@@ -17,6 +17,7 @@ from stationmaster.cli.context import (
     print_lines,
     station_of,
 )
+from stationmaster.cli.file_modes import as_the_person
 from stationmaster.errors import RecipeInvalid
 from stationmaster.printable import one_line
 from stationmaster.recipes.parameters import allowed
@@ -139,7 +140,7 @@ def new_recipe(
 
       stationmaster recipes new ~/recipes/my-tool --json
     """
-    with local_station_of(context, wake=False) as station:
+    with local_station_of(context, wake=False) as station, as_the_person():
         written = station.recipes.write_skeleton(folder)
     if as_json or options_of(context).as_json:
         return print_json({"recipe": str(written)})

@@ -57,7 +57,7 @@ def simulator(
     service_logging(station.log_level)
     processes = station.processes
     with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
-        processes.simulator_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = processes.make_simulator_folder()
     if faults is not None:
         _require_readable(faults)
 
@@ -69,7 +69,7 @@ def simulator(
         run(
             port=port,
             api_key=api_key,
-            home=processes.simulator_folder,
+            home=folder,
             seed=seed,
             backend=backend,
             faults=faults,

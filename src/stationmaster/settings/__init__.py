@@ -98,7 +98,7 @@ def provider_named(name: str) -> str:
 
 class Settings(Section):
     home: Path
-    """Folder for everything that Stationmaster stores on this computer."""
+    """Folder for everything that Stationmaster stores on this computer. Only you may read it."""
     database_url: SecretStr | None = None
     """PostgreSQL URL, for workers on several hosts; empty uses a SQLite file in the home."""
     server: ServerUrl | None = None

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.files import write_atomically
+from stationmaster.settings.private_home import make_private_home
 
 _LARGEST_BYTES = 1 << 20
 _MOST_NAMES = 3
@@ -66,7 +67,7 @@ class TrustedFiles:
         return found if isinstance(found, dict) else {}
 
     def _write(self, digests: Mapping[str, str]) -> None:
-        self.record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_home(self.record.parent)
         write_atomically(self.record, json.dumps(digests, indent=2) + "\n", mode=0o600, durable=True)
 
 

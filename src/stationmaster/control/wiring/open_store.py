@@ -6,6 +6,7 @@ import contextlib
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import Settings
+from stationmaster.settings.private_home import make_private_home, tighten_home
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 
@@ -20,17 +21,19 @@ def open_store(settings: Settings, *, writable: bool = True) -> Store:
         _require_writable_home(settings)
     else:
         with contextlib.suppress(OSError):
-            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Store(
+            make_private_home(settings.home)
+    store = Store(
         Database(settings.store_url),
         log_cap_bytes=settings.log_cap_bytes,
         series_cap_bytes=settings.metrics.cap_bytes,
     )
+    tighten_home(settings.home)  # SQLite has just made files by the umask, which is the caller's in a program of theirs
+    return store
 
 
 def _require_writable_home(settings: Settings) -> None:
     try:
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_home(settings.home)
         probe = settings.home / ".writable"
         probe.touch()
         probe.unlink()

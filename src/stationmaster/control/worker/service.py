@@ -14,6 +14,7 @@ from stationmaster.control.worker.reloading import ReloadingWorker
 from stationmaster.control.worker.settings_source import SettingsSource
 from stationmaster.errors import StationmasterError
 from stationmaster.event_log import get_logger
+from stationmaster.settings.private_home import make_private_home
 from stationmaster.store.store import Store
 
 log = get_logger("stationmaster.worker")
@@ -25,7 +26,7 @@ def serve_worker(source: SettingsSource, *, background: bool) -> bool:
     On PostgreSQL many workers may share a store; only one in the background makes sense per home.
     """
     settings = source.settings
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_home(settings.home)
     lock = WorkerLock(settings.home)
     exclusive = settings.uses_sqlite or background
     if exclusive and not lock.take(

@@ -94,5 +94,6 @@ def _hidden() -> set[str]:
 
 def _mask(folder: Path) -> None:
     """Hide this computer's folder by an empty one."""
-    folder.mkdir(mode=0o755, parents=True)
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)  # whatever our umask is: all users of the machine see it
     os.setxattr(folder, "trusted.overlay.opaque", b"y")

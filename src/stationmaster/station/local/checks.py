@@ -16,6 +16,7 @@ from stationmaster.errors import ConfigInvalid, StationmasterError
 from stationmaster.model import FoundGpus, GpuMaker
 from stationmaster.money import format_dollars
 from stationmaster.settings import Settings
+from stationmaster.settings.private_home import is_shared_folder, open_to_others, tighten_home
 from stationmaster.station.checks import CheckResult, WorkerService
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.trusting import files_in_use
@@ -40,6 +41,7 @@ class LocalChecks:
         yield CheckResult("settings", True, f"home {settings.home}, provider {settings.provider}")
         for file in files_in_use(self._installation.environ, settings.home, Path.cwd()):
             yield CheckResult("settings", True, f"read from {file}")
+        yield _home(settings)
         yield from _provider_results(settings)
         yield from self._store_results()
         yield _disk(settings)
@@ -59,6 +61,18 @@ class LocalChecks:
         yield _worker(store, self._settings)
         for alert in store.alerts.open():
             yield CheckResult("alert", False, f"{alert.job_id or ''} {alert.message}".strip())
+
+
+def _home(settings: Settings) -> CheckResult:
+    """Whether others may read the home; what is this user's own is tightened first, as at the start of any command."""
+    home = settings.home
+    was = len(open_to_others(home)) if home.is_dir() else 0
+    tighten_home(home)
+    if left := open_to_others(home) if home.is_dir() else []:
+        names = ", ".join("the home" if path == home else path.name for path in left)
+        hint = "choose a folder of your own: --home" if is_shared_folder(home) else f'chown -R "$USER" {home}'
+        return CheckResult("home", False, f"other users have rights to {names}", hint)
+    return CheckResult("home", True, "private now; other users had rights to it before" if was else "private")
 
 
 def _provider_results(settings: Settings) -> Iterator[CheckResult]:

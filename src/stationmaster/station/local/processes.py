@@ -21,6 +21,7 @@ from stationmaster.control.worker.settings_source import files_changed_at
 from stationmaster.errors import IllegalMove, UserError
 from stationmaster.model import LocalAccess, SshAccess
 from stationmaster.remote.shell import shell_command, shell_folder
+from stationmaster.settings.private_home import make_private_home
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
 
@@ -125,6 +126,12 @@ class LocalProcesses:
     def has_simulator(self) -> bool:
         """Whether a simulator of this home is running."""
         return simulator_address(self.home) is not None
+
+    def make_simulator_folder(self) -> Path:
+        """Make that folder, in a private home. Raises OSError."""
+        make_private_home(self.home)
+        self.simulator_folder.mkdir(exist_ok=True, mode=0o700)
+        return self.simulator_folder
 
     def announce_simulator(self, url: str, *, api_key: str, rate_limit_scale: float) -> None:
         write_simulator_address(self.home, url=url, api_key=api_key, rate_limit_scale=rate_limit_scale)

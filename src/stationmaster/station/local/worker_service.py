@@ -10,6 +10,7 @@ from pathlib import Path
 from stationmaster.config import is_setting
 from stationmaster.files import write_atomically
 from stationmaster.settings import Settings
+from stationmaster.settings.private_home import make_private_home
 from stationmaster.station.checks import WorkerService
 
 _FILE = "worker.env"
@@ -20,7 +21,7 @@ _NOT_IN_QUOTES = re.compile(r'["\\`$]')
 def set_up_service(settings: Settings, environ: Mapping[str, str], *, folder: Path) -> WorkerService:
     """Write the variables that a worker reads to a file in the home that only you may read."""
     found = {name: value for name, value in environ.items() if value and _is_for_workers(name)}
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_home(settings.home)
     file = settings.home / _FILE
     write_atomically(file, "".join(f"{name}={_quoted(value)}\n" for name, value in sorted(found.items())), mode=0o600)
     return WorkerService(
