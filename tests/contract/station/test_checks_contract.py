@@ -26,7 +26,7 @@ def results(station: Station, check: str) -> list[CheckResult]:
 
 def test_a_station_in_order_tells_what_it_is_made_of(world: LocalWorld) -> None:
     told = {result.check: result for result in world.station.checks.results()}
-    assert told.keys() == {"version", "settings", "store", "worker", "disk", "gpu", "ssh", "rsync", "demo"}
+    assert told.keys() == {"version", "settings", "home", "store", "worker", "disk", "gpu", "ssh", "rsync", "demo"}
     assert [name for name, result in told.items() if not result.ok and name != "disk"] == []
     assert world.store.installation_id in told["store"].detail
     assert "not needed" in told["worker"].detail
