@@ -28,8 +28,8 @@ class WorkerService:
 
 class Checks(Protocol):
     def results(self) -> Sequence[CheckResult]:
-        """Version, settings, home, default provider, store, worker, open alerts, disk, GPUs, bucket, tools. A check that
-        cannot run has a failed result. Nothing is repaired, except that an open home is made private as ever.
+        """Version, settings, home, default provider, store, worker, open alerts, disk, GPUs, bucket, tools. A check
+        that cannot run has a failed result. Nothing is repaired, except that an open home is made private as ever.
         """
 
     def worker_service(self) -> WorkerService:
