@@ -171,6 +171,20 @@ def test_the_app_draws_a_hostile_job_without_its_escapes(world: LocalWorld) -> N
         assert never not in written
 
 
+def test_a_job_that_is_followed_in_a_few_lines_is_text(world: LocalWorld) -> None:
+    """As `train --watch` does; here on a terminal on which the app cannot draw."""
+    session = at_terminal(
+        [_COMMAND, "watch", _JOB],
+        environ={**world.environ, "TERM": "dumb"},
+        cwd=world.folder,
+        answers={},
+        seconds=_SECONDS,
+    )
+    assert session.code == 41, session.shown
+    assert "FAILED" in session.shown
+    assert_only_text(session)
+
+
 def test_a_worker_at_a_terminal_logs_text(world: LocalWorld) -> None:
     program = (
         "from stationmaster.cli.terminal_output import guard_terminal\n"

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from stationmaster.printable import words_of
+
 #: Keyword in the name of a base model or recipe, tag and library of the family; narrower families come first.
 _FAMILIES: tuple[tuple[str, str, str], ...] = (
     ("kontext", "flux-kontext", "diffusers"),
@@ -154,14 +156,14 @@ def _body(card: Card) -> Iterator[str]:
 
 
 def _early_end(end: EarlyEnd) -> Iterator[str]:
-    why = "due to training stall" if end.stalled else f"({end.reason})"
+    why = "due to training stall" if end.stalled else f"({_plain(end.reason)})"
     yield from (f"⚠️ **This model was terminated early {why}.**", "")
     if end.target_steps is not None:
         yield f"- Target steps: {end.target_steps}"
     if end.completed_steps is not None:
         share = f" ({100 * end.completed_steps / end.target_steps:.1f}%)" if end.target_steps else ""
         yield f"- Completed steps: {end.completed_steps}{share}"
-    yield from (f"- Reason: {end.reason}", "", "The model may still be usable but was not fully trained.", "")
+    yield from (f"- Reason: {_plain(end.reason)}", "", "The model may still be usable but was not fully trained.", "")
 
 
 def _usage(card: Card) -> Iterator[str]:
@@ -181,12 +183,12 @@ def _first_prompt(card: Card) -> str:
 
 def _plain(text: str) -> str:
     """One line, escaped for Markdown."""
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", words_of(text))
 
 
 def _code(text: str) -> str:
-    return " ".join(text.split()).replace("`", "'")
+    return words_of(text).replace("`", "'")
 
 
 def _cell(text: str) -> str:
-    return _plain(text)[:500]
+    return _plain(text[:500])
