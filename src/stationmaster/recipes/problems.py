@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,5 +31,5 @@ def invalid(problems: Sequence[Problem]) -> RecipeInvalid:
     first, others = problems[0], len(problems) - 1
     hints = [first.fix] if first.fix else []
     if others:
-        hints.append(f"run `stationmaster recipes lint {first.file}` for {others} more")
+        hints.append(f"run `stationmaster recipes lint {shlex.quote(first.file)}` for {others} more")
     return RecipeInvalid(str(first), hint="; ".join(hints) or None)

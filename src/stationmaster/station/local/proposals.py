@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -287,7 +288,7 @@ class LocalProposals:
         if not Path(old.spec.dataset.archive).is_file():
             raise NotFound(
                 f"the packed dataset of job {old.id} no longer exists",
-                hint=f"start a new job: stationmaster train --dataset {old.spec.dataset.source}",
+                hint=f"start a new job: stationmaster train --dataset {shlex.quote(old.spec.dataset.source)}",
             )
         return old
 

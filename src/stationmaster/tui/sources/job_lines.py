@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -100,7 +101,7 @@ def ssh_command(view: JobView) -> str | None:
         return None
     if isinstance(access, SshAccess) and not access.use_config:
         key = [] if access.key_path is None else ["-i", access.key_path]
-        return " ".join(["ssh", *key, "-p", str(access.port), f"{access.user}@{access.host}"])
+        return shlex.join(["ssh", *key, "-p", str(access.port), f"{access.user}@{access.host}"])
     return f"stationmaster ssh {view.job.id}"
 
 

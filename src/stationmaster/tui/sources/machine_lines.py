@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from stationmaster.durations import format_duration
@@ -49,7 +50,7 @@ def machine_lines(machine: InstanceMetrics) -> Iterator[Line]:
     yield line(f"groups     {', '.join(machine.groups) or 'none'}")
     yield line("")
     yield line("Whether it has stalled, its checkpoints and its analysis are not known from outside.", "dim")
-    yield line(f"To have it watched: stationmaster adopt {machine.id} --log GLOB --output DIR", "dim")
+    yield line(f"To have it watched: stationmaster adopt {shlex.quote(machine.id)} --log GLOB --output DIR", "dim")
 
 
 def cost_lines(machine: InstanceMetrics) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import threading
 import time
 from collections import deque
@@ -113,7 +114,7 @@ class MachinesSource:
         if action in (Action.STOP, Action.CANCEL, Action.SAVE):
             raise IllegalMove(
                 f"instance {id} is only watched, not managed",
-                hint=f"stationmaster adopt {id} --log GLOB --output DIR makes its training a job",
+                hint=f"stationmaster adopt {shlex.quote(id)} --log GLOB --output DIR makes its training a job",
             )
         return None
 
