@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 _LONGEST = 4096  # characters of one sequence; what is longer, or never ends, is shown
@@ -30,12 +31,11 @@ _REST = (
 _REDRAW = r"(?<=[\x08\r])[\x08\r]*\n?"
 # Each begins with one set of characters: then `re` skips all others at the speed of memory.
 _FOUND = re.compile(_ODD)
-_REPLACED = re.compile(rf"{_ODD}(?:{_REST}|{_REDRAW})?")
 _FOUND_IN_LINE = re.compile(_ODD_OR_BREAK)
-_REPLACED_IN_LINE = re.compile(rf"{_ODD_OR_BREAK}(?:{_REST})?")
-_UNFINISHED = re.compile(
-    rf"{_ODD}(?:{_CSI}{_PARAMETERS}|{_STRING}{_CONTENT}\x1b?|(?<=\x1b)[ -/]{{0,8}}|(?<=[\x08\r])[\x08\r]*)\Z"
-)
+# Most commands meet none of these: they are compiled when they are needed.
+_REPLACED = rf"{_ODD}(?:{_REST}|{_REDRAW})?"
+_REPLACED_IN_LINE = rf"{_ODD_OR_BREAK}(?:{_REST})?"
+_UNFINISHED = rf"{_ODD}(?:{_CSI}{_PARAMETERS}|{_STRING}{_CONTENT}\x1b?|(?<=\x1b)[ -/]{{0,8}}|(?<=[\x08\r])[\x08\r]*)\Z"
 
 
 def printable(text: str) -> str:
@@ -46,7 +46,7 @@ def printable(text: str) -> str:
     loss 0.5\\x07 10%
     20%
     """
-    return _REPLACED.sub(_replacement, text)
+    return _compiled(_REPLACED).sub(_replacement, text) if _FOUND.search(text) else text
 
 
 def one_line(text: str) -> str:
@@ -64,7 +64,9 @@ def words_of(text: str) -> str:
     >>> words_of("CUDA\\terror\\r\\n\\x1b[1mNext: rm -r\\x1b[0m")
     'CUDA error Next: rm -r'
     """
-    return " ".join(_REPLACED_IN_LINE.sub(lambda found: " " if found[0].isspace() else "", text).split())
+    if _FOUND_IN_LINE.search(text):
+        text = _compiled(_REPLACED_IN_LINE).sub(lambda found: " " if found[0].isspace() else "", text)
+    return " ".join(text.split())
 
 
 def plain(text: str) -> str:
@@ -73,7 +75,7 @@ def plain(text: str) -> str:
     >>> plain("\\x1b[31m[b]loss\\x1b[0m\\t0.5\\x07")
     '[b]loss    0.5'
     """
-    return _REPLACED_IN_LINE.sub("", text.replace("\t", "    "))
+    return _compiled(_REPLACED_IN_LINE).sub("", text.replace("\t", "    ")) if _FOUND_IN_LINE.search(text) else text
 
 
 class PrintableStream:
@@ -86,11 +88,13 @@ class PrintableStream:
         """What can be printed by now; an unfinished sequence is held back."""
         text = self._held + piece
         self._held = ""
-        unfinished = _UNFINISHED.search(text, text.rfind("\n") + 1)
+        if not _FOUND.search(text):
+            return text
+        unfinished = _compiled(_UNFINISHED).search(text, text.rfind("\n") + 1)
         if unfinished is not None:
             text, held = text[: unfinished.start()], unfinished[0]
             self._held = "\r" if held[0] in "\x08\r" else held
-        return _REPLACED.sub(_replacement, text)
+        return _compiled(_REPLACED).sub(_replacement, text)
 
     def end(self) -> str:
         """What was held back."""
@@ -105,6 +109,11 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     {"café": "\\u001b[2J\\u202e"}
     """
     return _FOUND.sub(_as_json, json.dumps(value, indent=indent, ensure_ascii=False, default=str))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def _replacement(found: re.Match[str]) -> str:
