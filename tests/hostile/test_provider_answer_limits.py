@@ -171,7 +171,7 @@ async def test_a_log_is_not_read_from_an_unsafe_url(url: str) -> None:
         await scripted(said({"success": True, "result_url": url})).client().log(7)
 
 
-@pytest.mark.parametrize("call", CALLS.keys() - {"destroy"})  # only a later look shows whether it was destroyed
+@pytest.mark.parametrize("call", sorted(CALLS.keys() - {"destroy"}))  # only a later look shows whether it was destroyed
 @asynchronous
 async def test_deep_nesting_is_an_unreadable_answer_and_no_crash(call: str) -> None:
     deep = httpx.Response(200, content=b"[" * 500_000)
