@@ -98,3 +98,12 @@ def test_a_secret_in_the_log_does_not_get_into_the_report() -> None:
     assert found is not None
     assert found.message == "RuntimeError: refused … at https://host/a?…"
     assert "hf_abc" not in (found.traceback or "")
+
+
+def test_of_millions_of_lines_the_first_and_the_last_are_read() -> None:
+    """A flood takes no longer than the longest honest log."""
+    flood = "Step 1/9: loss=0.5\n" + "y\n" * 1_000_000 + "RuntimeError: it broke\n"
+    facts = read_log(flood, framework=None, total_steps=None, utc_offset=0.0)
+    assert facts.steps == 1
+    assert [error.message for error in facts.errors] == ["RuntimeError: it broke"]
+    assert facts.text.count("\n") <= 200_000

@@ -37,6 +37,7 @@ _OLD_CAPACITY = re.compile(r"([\d.]+) (MiB|GiB) total capacity; .{0,80}?([\d.]+)
 _NEEDS_A_LOOK = re.compile(r"nan\b|warn|save|saving", re.IGNORECASE)
 _BLOCK_LINES = 200
 _LONGEST_LOG = 16_000_000
+_MOST_LINES = 200_000  # as many as an honest log of that length has
 _DETAIL_LINES = 4
 _OUR_NOTE = "trackside: "  # a line of the collector, not of the trainer
 _LONGEST_MESSAGE = 1_000
@@ -206,10 +207,13 @@ def _feed(walk: _Walk, text: str, at: float | None) -> None:
 
 
 def _within_limit(text: str) -> str:
-    """Return the beginning and the end of a log that is too long to be read whole."""
-    if len(text) <= _LONGEST_LOG:
+    """Return the beginning and the end of a log that is too long, or has too many lines, to be read whole."""
+    if len(text) > _LONGEST_LOG:
+        text = f"{text[: _LONGEST_LOG // 4]}\n{text[-_LONGEST_LOG * 3 // 4 :]}"
+    if text.count("\n") <= _MOST_LINES:
         return text
-    return f"{text[: _LONGEST_LOG // 4]}\n{text[-_LONGEST_LOG * 3 // 4 :]}"
+    lines = text.split("\n")
+    return "\n".join((*lines[: _MOST_LINES // 4], *lines[-_MOST_LINES * 3 // 4 :]))
 
 
 def _read(walk: _Walk, line: str, whole: str, at: float | None) -> None:

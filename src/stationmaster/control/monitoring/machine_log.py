@@ -10,6 +10,7 @@ from typing import TypeVar
 from stationmaster.control.monitoring.instance_metrics import LOG_LINES, InstanceMetrics
 from stationmaster.control.monitoring.sources import LogPiece, LogPosition
 from stationmaster.parsers.base import Scope, Summary
+from stationmaster.parsers.budget import Budget
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
 
@@ -55,7 +56,7 @@ class MachineLog:
             for line in whole.split(b"\n"):
                 self._unended += line
                 self._end_line()
-        self._reader.feed(data)
+        self._reader.feed(data, budget=Budget())  # however much a machine prints, others are looked at too
         self._unended = _last_drawing(self._unended + rest)
         self._unended_bytes += len(rest)
         if self._unended_bytes > _LONGEST_LINE and b"\r" not in rest:
