@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from stationmaster.parsers.errors import HINTS
+from stationmaster.parsers.pieces import is_binary
 from stationmaster.parsers.registry import FAMILY_SIGNS
 
 _FIRST_BLOCK_BYTES, _BLOCK_BYTES = 256, 4_096
@@ -152,12 +153,15 @@ class QuietRuns:
 
 
 def _before_sign(lines: bytes, shown: bytes) -> int:
-    """The length of the lines before the first with a sign in what is shown of it."""
-    found = _SIGN.search(shown)
-    if found is None:
-        return len(lines)
-    quiet = shown.count(b"\n", 0, found.start())
-    return len(lines) - len(lines.split(b"\n", quiet)[-1])
+    """The length of the lines before the first text with a sign in what is shown of it."""
+    position = 0
+    while found := _SIGN.search(shown, position):
+        quiet = shown.count(b"\n", 0, found.start())
+        begin = len(lines) - len(lines.split(b"\n", quiet)[-1])
+        if not is_binary(lines[begin : lines.index(b"\n", begin)]):
+            return begin
+        position = shown.index(b"\n", found.start()) + 1
+    return len(lines)
 
 
 def _shown(lines: bytes) -> bytes:

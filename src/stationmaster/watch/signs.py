@@ -44,6 +44,8 @@ class SignsOfLife:
             lines, _, tail = drawn.rpartition("\n")
             self._tail = tail[-_PIECE_LIMIT:]
             moved = self._moved(lines) or moved
+            if len(self._shapes) > _KEPT:
+                self._shapes = dict(list(self._shapes.items())[-_KEPT:])
         return moved
 
     def state(self) -> dict[str, Any]:
@@ -82,8 +84,6 @@ class SignsOfLife:
         restarts = before is not None and before >= 1.0 and part < 1.0
         moved = before is None or part > before or restarts
         self._shapes[shape] = part if before is None or moved else before
-        if len(self._shapes) > _KEPT:
-            del self._shapes[next(iter(self._shapes))]
         return moved
 
 

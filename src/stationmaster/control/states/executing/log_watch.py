@@ -205,8 +205,15 @@ def _while_in_budget(parts: Iterator[tuple[float, bytes]], budget: Budget) -> It
 def _moved(signs: SignsOfLife, part: bytes) -> bool:
     """Whether the part has a sign of life; taken in slices, because decoding holds all other threads."""
     slices = (part[start : start + _SLICE_BYTES] for start in range(0, len(part), _SLICE_BYTES))
-    moved = [signs.feed(text.decode("latin-1" if is_binary(text) else "utf-8", "replace")) for text in slices]
+    moved = [signs.feed(_decoded(text)) for text in slices]
     return any(moved)
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1" if is_binary(text) else "utf-8", "replace")
 
 
 def _progress(
