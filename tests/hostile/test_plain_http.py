@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +110,80 @@ def _checks_in(metadata: Any) -> str:
     """A check of addresses is named checked_…url; the one of secret addresses calls it."""
     checks = (getattr(each, "func", None) for each in metadata)
     return " ".join(f"{check.__name__} {' '.join(check.__code__.co_names)}" for check in checks if check is not None)
+
+
+@contextmanager
+def _redirecting() -> Iterator[tuple[str, list[str], list[str]]]:
+    """A server that sends every request on to another host, and what each of the two was asked."""
+    asked: tuple[list[str], list[str]] = ([], [])
+
+    def answering(place: int, target: str | None) -> type[BaseHTTPRequestHandler]:
+        class Answering(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                asked[place].append(f"{self.command} {self.path}")
+                self.send_response(200 if target is None else 307)
+                if target is not None:
+                    self.send_header("Location", f"{target}{self.path}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            do_GET = do_POST = do_PUT = answer
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Answering
+
+    with _served(answering(1, None)) as elsewhere, _served(answering(0, elsewhere)) as first:
+        yield first, *asked
+
+
+@contextmanager
+def _served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+REDIRECTED = {
+    "the server": ({"STATIONMASTER_TOKEN": "planted", "STATIONMASTER_SERVER": "{url}"}, ("jobs",)),
+    "Vast.ai": ({"VASTAI_API_KEY": "planted", "VASTAI_API_BASE_URL": "{url}"}, ("offers", "--provider", "vastai")),
+    "Telegram": (
+        {
+            "STATIONMASTER_NOTIFY__TELEGRAM_BOT_TOKEN": "planted",
+            "STATIONMASTER_NOTIFY__TELEGRAM_BASE_URL": "{url}",
+            "STATIONMASTER_NOTIFY__TELEGRAM_ID": "123",
+        },
+        ("notify", "test"),
+    ),
+    "Discord": (
+        {
+            "STATIONMASTER_NOTIFY__DISCORD_BOT_TOKEN": "planted",
+            "STATIONMASTER_NOTIFY__DISCORD_BASE_URL": "{url}",
+            "STATIONMASTER_NOTIFY__DISCORD_ID": "123",
+        },
+        ("notify", "test"),
+    ),
+    "Slack": ({"STATIONMASTER_NOTIFY__OPERATORS__SLACK_URL": "{url}/planted"}, ("notify", "test", "--operators")),
+    "the webhook": (
+        {"STATIONMASTER_NOTIFY__OPERATORS__WEBHOOK_URL": "{url}/planted", **ALSO_NEEDED},
+        ("notify", "test", "--operators"),
+    ),
+}
+
+
+@pytest.mark.parametrize("service", REDIRECTED)
+def test_no_key_or_message_follows_a_redirect_to_another_host(tmp_path: Path, service: str) -> None:
+    variables, words = REDIRECTED[service]
+    with _redirecting() as (url, first, elsewhere):
+        environ = {name: value.replace("{url}", url) for name, value in variables.items()}
+        home = {"STATIONMASTER_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+        done = stationmaster(*words, environ={**home, **environ}, cwd=tmp_path)
+    assert done.returncode != 0, done.stdout
+    assert first
+    assert elsewhere == []

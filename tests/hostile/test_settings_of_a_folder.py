@@ -131,6 +131,16 @@ def test_a_folder_does_not_replace_the_account_of_the_home_by_another(home: Home
     assert mine.get_secret_value() == "also-mine"
 
 
+def test_a_dotenv_that_is_not_trusted_cannot_pass_another_secret_off_as_a_key(home: Home, clone: Path) -> None:
+    """A key may be set without trust; but one that is taken from the environment is sent where its owner never did."""
+    (clone / ".env").write_text("HF_READ_TOKEN=${CLOUD_SECRET}\n")
+    ran = home.run("doctor", cwd=clone, CLOUD_SECRET="planted")
+    assert (ran.code, "sets HF_READ_TOKEN, but is not trusted" in ran.err) == (3, True)
+    assert "planted" not in ran.err + ran.out
+    (clone / ".env").write_text("HF_READ_TOKEN=as-written\n")
+    assert home.run("doctor", cwd=clone, CLOUD_SECRET="planted").code == 0
+
+
 def test_a_huge_settings_file_is_refused_without_reading_it_all(home: Home, clone: Path) -> None:
     with (clone / "stationmaster.toml").open("wb") as file:
         file.truncate(50 << 30)

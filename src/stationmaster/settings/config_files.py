@@ -49,7 +49,8 @@ def our_variables(
     except OSError as problem:
         raise _unreadable(path, problem) from None
     found = {name: value for name, value in parsed_dotenv(path, content).items() if is_ours(name)}
-    if restricted := [name for name in found if not is_free(name)]:
+    written = parsed_dotenv(path, content, expanded=False)  # ${NAME} would send another of your secrets as this key
+    if restricted := [name for name in found if not is_free(name) or found[name] != written.get(name)]:
         trusted.require(path, content, restricted)
     return found
 
@@ -63,15 +64,16 @@ def require_trust_in_dotenv(folder: Path, trusted: TrustedFiles, names: Sequence
         raise _unreadable(path, problem) from None
 
 
-def parsed_dotenv(path: Path, content: bytes) -> dict[str, str]:
-    """All variables in a `.env`. Raises ConfigInvalid."""
+def parsed_dotenv(path: Path, content: bytes, *, expanded: bool = True) -> dict[str, str]:
+    """All variables in a `.env`; `expanded`: with `${NAME}` replaced by the environment's. Raises ConfigInvalid."""
     from dotenv import dotenv_values  # only if there is such a file
 
     try:
         text = content.decode()
     except UnicodeDecodeError as problem:
         raise _unreadable(path, problem) from None
-    return {name: value for name, value in dotenv_values(stream=io.StringIO(text)).items() if value is not None}
+    found = dotenv_values(stream=io.StringIO(text), interpolate=expanded)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def read_config_file(
