@@ -30,9 +30,6 @@ _REST = (
 )
 _REDRAW = r"(?<=[\x08\r])[\x08\r]*\n?"
 # Each begins with one set of characters: then `re` skips all others at the speed of memory.
-_FOUND = re.compile(_ODD)
-_FOUND_IN_LINE = re.compile(_ODD_OR_BREAK)
-# Most commands meet none of these: they are compiled when they are needed.
 _REPLACED = rf"{_ODD}(?:{_REST}|{_REDRAW})?"
 _REPLACED_IN_LINE = rf"{_ODD_OR_BREAK}(?:{_REST})?"
 _UNFINISHED = rf"{_ODD}(?:{_CSI}{_PARAMETERS}|{_STRING}{_CONTENT}\x1b?|(?<=\x1b)[ -/]{{0,8}}|(?<=[\x08\r])[\x08\r]*)\Z"
@@ -46,7 +43,7 @@ def printable(text: str) -> str:
     loss 0.5\\x07 10%
     20%
     """
-    return _compiled(_REPLACED).sub(_replacement, text) if _FOUND.search(text) else text
+    return _compiled(_REPLACED).sub(_replacement, text) if _compiled(_ODD).search(text) else text
 
 
 def one_line(text: str) -> str:
@@ -55,7 +52,7 @@ def one_line(text: str) -> str:
     >>> print(one_line("there is no job a\\nb"))
     there is no job a\\nb
     """
-    return _FOUND_IN_LINE.sub(_shown, text)
+    return _compiled(_ODD_OR_BREAK).sub(_shown, text)
 
 
 def words_of(text: str) -> str:
@@ -64,7 +61,7 @@ def words_of(text: str) -> str:
     >>> words_of("CUDA\\terror\\r\\n\\x1b[1mNext: rm -r\\x1b[0m")
     'CUDA error Next: rm -r'
     """
-    if _FOUND_IN_LINE.search(text):
+    if _compiled(_ODD_OR_BREAK).search(text):
         text = _compiled(_REPLACED_IN_LINE).sub(lambda found: " " if found[0].isspace() else "", text)
     return " ".join(text.split())
 
@@ -75,7 +72,11 @@ def plain(text: str) -> str:
     >>> plain("\\x1b[31m[b]loss\\x1b[0m\\t0.5\\x07")
     '[b]loss    0.5'
     """
-    return _compiled(_REPLACED_IN_LINE).sub("", text.replace("\t", "    ")) if _FOUND_IN_LINE.search(text) else text
+    return (
+        _compiled(_REPLACED_IN_LINE).sub("", text.replace("\t", "    "))
+        if _compiled(_ODD_OR_BREAK).search(text)
+        else text
+    )
 
 
 class PrintableStream:
@@ -88,7 +89,7 @@ class PrintableStream:
         """What can be printed by now; an unfinished sequence is held back."""
         text = self._held + piece
         self._held = ""
-        if not _FOUND.search(text):
+        if not _compiled(_ODD).search(text):
             return text
         unfinished = _compiled(_UNFINISHED).search(text, text.rfind("\n") + 1)
         if unfinished is not None:
@@ -108,11 +109,12 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     >>> print(json_text({"caf\\u00e9": "\\x1b[2J\\u202e"}))
     {"café": "\\u001b[2J\\u202e"}
     """
-    return _FOUND.sub(_as_json, json.dumps(value, indent=indent, ensure_ascii=False, default=str))
+    return _compiled(_ODD).sub(_as_json, json.dumps(value, indent=indent, ensure_ascii=False, default=str))
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """When it is needed: that takes a millisecond or two, and many commands need few of them."""
     return re.compile(pattern)
 
 
