@@ -95,6 +95,9 @@ ON_FILES: tuple[str, ...] = (
 )
 """Files of this computer are read here, whatever the server is."""
 
+ON_THE_HOME: tuple[str, ...] = ("trust",)
+"""About settings of this computer only; tests/hostile/test_settings_of_a_folder.py tries it."""
+
 TRAINING = ("jobs rm", "models download", "pull", "retry", "train")
 """What the tests of the training itself run."""
 
@@ -247,7 +250,7 @@ def test_the_server_wrote_no_token_into_its_logs(served: ServedHome, client: Cli
 
 def test_every_command_is_tried_or_refuses_to_run_with_a_server() -> None:
     tree = loaded_tree()
-    tried = {_leaf(tree, command) for command in (*READS, *REFUSALS, *CHANGES, *ON_FILES, *TRAINING)}
+    tried = {_leaf(tree, command) for command in (*READS, *REFUSALS, *CHANGES, *ON_FILES, *ON_THE_HOME, *TRAINING)}
     refusing = {line.name for line in COMMANDS if line.needs_here}
     leaves = {leaf for leaf in _leaves(tree) if leaf.split()[0] not in refusing}
     assert sorted(leaves - tried) == []
