@@ -122,7 +122,6 @@ class Watching:
     signs: Opaque | None = None
     vitals: Opaque | None = None
     error_step: int | None = None  # the plan's step whose log had the last error
-    log_thinned: bool = False  # an event says that parts of the log are not read
     anomalies: tuple[str, ...] = ()  # those already reported
     spoilt_at: int | None = None  # the training step since which the loss is NaN
     stalled: bool = False  # a stall has lasted longer than its grace period

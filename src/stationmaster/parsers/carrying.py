@@ -32,7 +32,7 @@ _TAKEN_FOR_LETTERS = ("\u017f", "\u212a", "\u0130", "\u0131")
 _STORED_CONTROLS = ("#033[", "#015", "^m")  # as some logs have escapes and carriage returns
 #: In lower case; after and before a number there may be digits and spaces of other scripts.
 _OTHERS = (
-    rb":(?:(?<=\d:)|(?<=[\x80-\xf4][\x80-\xbf]:))(?=[\d\xd9-\xf0][\d\x80-\xbf])",  # a clock
+    rb":(?:(?<=\d:)|(?<=[\x80-\xf4][\x80-\xbf]:))(?=[\d\xd9-\xf0][\d\x80-\xf0])",  # a clock
     rb"/(?:(?<=[\d \t]/)|(?<=[\x80-\xf4][\x80-\xbf]/))(?=[\d \t]|[\xc2-\xf0][\x80-\xbf]|unknown)",  # a counter
     rb"e [^ \n/]{1,200}/",  # E core/device.cc:41]
     rb"f [^ \n/]{1,200}/",

@@ -114,6 +114,7 @@ def test_lines_without_a_word_of_a_trainer_carry_nothing(line: bytes) -> None:
         b"Saved out/a.pt",
         b"lo\x1b[0mss: 1",
         b"lo\x02ss: 1",
+        b"0 [0:0\xd9\xa0, ",  # a digit of another script
     ],
 )
 def test_lines_with_a_word_of_a_trainer_are_read(line: bytes) -> None:

@@ -11,6 +11,7 @@ from stationmaster.store.writes import NewEvent
 
 _SHORT_TEXT = 2_048  # bytes: what a training prints in a minute; reading them takes some milliseconds at most
 _FEW_ROWS = 500
+_LINES = "lines"  # among what is thinned
 
 
 def takes_long(job: Job, status: Status | None) -> bool:
@@ -24,7 +25,7 @@ def takes_long(job: Job, status: Status | None) -> bool:
 
 def thinned_news(job: Job, *, is_thinned: bool) -> News:
     """That parts of the log are not read, reported once an attempt."""
-    if not is_thinned or job.watching.log_thinned:
+    if not is_thinned or _LINES in job.watching.thinned:
         return News(job=job)
-    watching = replace(job.watching, log_thinned=True)
+    watching = replace(job.watching, thinned=(*job.watching.thinned, _LINES))
     return News(job=replace(job, watching=watching), events=(NewEvent(kind="log_thinned", payload={}),))
