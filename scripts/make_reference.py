@@ -169,7 +169,7 @@ def settings_page() -> str:
         "  can run commands. Until then, commands refuse to run there. Only harmless choices need no trust: "
         + ", ".join(f"`{name}`" for name in sorted(CHOICES))
         + ";",
-        "  and, by value, keys that the home's config file does not set: "
+        "  and, by value, keys in a home whose config file sets no other and that trusts no file yet: "
         + ", ".join(f"`{name}`" for name in sorted(KEYS))
         + ". Files in the home need no trust.",
         "- In the environment, `worker.slots` is `STATIONMASTER_WORKER__SLOTS`. Append `_FILE` to a name to read the",

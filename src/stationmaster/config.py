@@ -111,9 +111,9 @@ def load_settings(
         merged = read_config_file(
             config_file, home=home, trusted=trusted, is_named=bool(named), needing_trust=_needing_trust
         )
-        replaced = {name for variable in dotenv if (name := _name_of(variable)) in KEYS} & set(_names_in(merged))
-        if replaced and config_file.parent != folder:
-            require_trust_in_dotenv(folder, trusted, sorted(replaced))
+    keys = sorted(name for variable in dotenv if (name := _name_of(variable)) in KEYS and name not in ours)
+    if keys and (trusted.record.exists() or set(keys) & set(_names_in(merged))):
+        require_trust_in_dotenv(folder, trusted, keys)
     gone = {*take_removed(merged, removed), *(name for name in removed if given.pop(name, None) is not None)}
     if gone:
         warn(warning_of(sorted(gone), removed))

@@ -48,6 +48,9 @@ HOSTILE_VARIABLES = [
     "STATIONMASTER_SWEEP__ABANDON_AFTER=0",  # a worker serves all jobs of the home: their models would be lost
     "STATIONMASTER_METRICS__RETENTION=1s",
     "STATIONMASTER_LIMITS__DAILY_SPEND=0",
+    "STATIONMASTER_NOTIFY__MUTED=silence",
+    "STATIONMASTER_VASTAI__MAX_BID_PER_HOUR=100",
+    "STATIONMASTER_VASTAI__VERIFIED_ONLY=false",
     "export STATIONMASTER_BOOTSTRAP__INSTALL_DRIVERS=true",
 ]
 
@@ -111,11 +114,11 @@ def test_a_config_file_that_is_not_trusted_sets_nothing_that_needs_trust(
 
 def test_harmless_choices_and_keys_that_nothing_else_sets_need_no_trust(home: Home, clone: Path) -> None:
     (clone / ".env").write_text("STATIONMASTER_PROVIDER=ssh\nVASTAI_API_KEY=mine\n")
-    (clone / "stationmaster.toml").write_text('log_level = "warning"\n[vastai]\nmin_reliability = 0.9\n')
+    (clone / "stationmaster.toml").write_text('log_level = "warning"\n[vastai]\nmin_vram_gb = 40\n')
     assert _provider(home, clone) == "ssh"
     settings = load_settings(dict(home.environ), folder=clone)
     assert settings.vastai.api_key is not None
-    assert (settings.vastai.api_key.get_secret_value(), settings.vastai.min_reliability) == ("mine", 0.9)
+    assert (settings.vastai.api_key.get_secret_value(), settings.vastai.min_vram_gb) == ("mine", 40)
 
 
 def test_a_folder_does_not_replace_the_account_of_the_home_by_another(home: Home, clone: Path) -> None:
@@ -129,6 +132,18 @@ def test_a_folder_does_not_replace_the_account_of_the_home_by_another(home: Home
     mine = load_settings({**home.environ, "VASTAI_API_KEY": "also-mine"}, folder=clone).vastai.api_key
     assert mine is not None
     assert mine.get_secret_value() == "also-mine"
+
+
+def test_a_folder_does_not_replace_the_account_of_a_folder_that_is_trusted(home: Home, clone: Path) -> None:
+    """One worker serves all folders: the key of the last command that started one would be everybody's."""
+    own = clone.parent / "own"
+    own.mkdir()
+    (own / ".env").write_text("VASTAI_API_KEY=mine\n")
+    assert home.run("trust", cwd=own).code == 0
+    (clone / ".env").write_text("VASTAI_API_KEY=of-somebody-else\n")
+    ran = home.run("jobs", cwd=clone)
+    assert (ran.code, "sets vastai.api_key, but is not trusted" in ran.err) == (3, True), ran.err
+    assert home.run("jobs", cwd=own).code == 0
 
 
 def test_a_dotenv_that_is_not_trusted_cannot_pass_another_secret_off_as_a_key(home: Home, clone: Path) -> None:
