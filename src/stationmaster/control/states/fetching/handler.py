@@ -16,7 +16,6 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import (
     Handler,
     Step,
-    at_fault,
     cut_off,
     failed_try,
     give_up,
@@ -60,6 +59,7 @@ from stationmaster.control.results.checkpoint_collection import keep_fetched, wi
 from stationmaster.control.results.declared_files import checkpoint_of, declared, left_out_events, refused_events
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.results.transfer_progress import report_progress
+from stationmaster.control.states.fetching.false_files import may_be_an_accident, without_false_file
 from stationmaster.control.states.fetching.wanted_files import (
     further_checkpoints,
     ranked_models,
@@ -88,7 +88,6 @@ from stationmaster.remote.host import FileHash
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 
-_SECOND_LOOKS = 2  # at files that are not what the machine reported: it may still have been writing them
 _WHY_INTERRUPTED = {
     Reason.OUTBID: "a higher bid stopped the machine",
     Reason.MACHINE_FAULT: "the machine's answers were false",
@@ -353,27 +352,11 @@ def _after_fault(
     """
     after, seconds, _ = failed_try(with_fault(job, str(problem)), policy)
     first = () if job.setbacks.faults else (NewEvent(kind="fetch_failed", payload={"problem": str(problem)}),)
-    if isinstance(action, Fetch) and after.setbacks.faults > _SECOND_LOOKS:
-        after = at_fault(after, str(problem))
-        return _without_false_file(after, action, problem)
+    if isinstance(action, Fetch) and not may_be_an_accident(after):
+        return without_false_file(after, action.file, problem, is_further=action.is_further)
     if after.machine.fault is not None:
         return finish_incomplete(after, Reason.MACHINE_FAULT, f"the machine's answers were false ({problem})", now=now)
     return wait(replace(after, fetching=Fetching()), seconds, events=first)
-
-
-def _without_false_file(job: Job, action: Fetch, problem: MachineFault) -> Write:
-    """The next best model takes the place of a false one; any other file is left out."""
-    fetching = job.fetching
-    if action.is_further:
-        fetching = replace(fetching, further_checkpoints=fetching.further_checkpoints[1:])
-    elif action.file.kind == OutputKind.CHECKPOINT:
-        rest, spare = (fetching.wanted or ())[1:], fetching.spare_models
-        fetching = replace(fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
-    else:
-        fetching = replace(fetching, wanted=(fetching.wanted or ())[1:])
-    event = NewEvent(kind="file_false", payload={"path": action.file.path, "problem": str(problem)})
-    machine = replace(job.machine, transfer=None)
-    return wait(replace(recovered(job), fetching=fetching, machine=machine), 0.0, events=(event,))
 
 
 def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> float | None:
