@@ -61,7 +61,6 @@ class Bar:
     description: str
     step: int | None  # None: it counts bytes or other big units
     total: int | None
-    elapsed_seconds: float | None
     eta_seconds: float | None
     rate: float | None  # steps per second
     postfix: str
@@ -147,12 +146,11 @@ def _numbers_open(text: bytes) -> bytes:
 
 
 def _usual_bar(found: re.Match[str]) -> Bar:
-    head, n, m, elapsed, eta, rate, postfix = found.groups()
+    head, n, m, _, eta, rate, postfix = found.groups()
     return Bar(
         description=head.strip().rstrip(":").rstrip(),
         step=whole(n),
         total=whole(m),
-        elapsed_seconds=duration_seconds(elapsed),
         eta_seconds=duration_seconds(eta),
         rate=steps_per_second(rate),
         postfix=postfix,
@@ -201,14 +199,13 @@ def _read_bar(text: str, head_start: int, core: re.Match[str], limit: int) -> tu
         inside, end = inside[:cut], core.end() + cut
     rate_text, postfix = _split_rate(inside)
     n, m = _counters(core)
-    elapsed, eta = _times(core)
+    eta = core["eta"] or core["boxed_eta"] or core["rich_eta"]
     if core["plain_n"] is not None and (short := _SHORT_ETA.match(postfix)):
         eta, end, postfix = short[1], end - len(postfix) + short.end(), ""
     bar = Bar(
         description="" if boxed else _description(text[head_start : core.start()]),
         step=whole(n),
         total=whole(m),
-        elapsed_seconds=duration_seconds(elapsed) if elapsed else None,
         eta_seconds=duration_seconds(eta) if eta and m != "?" else None,
         rate=steps_per_second(rate_text),
         postfix=postfix,
@@ -233,12 +230,6 @@ def _counters(core: re.Match[str]) -> tuple[str, str]:
     if core["short_n"] is not None:
         return core["short_n"], core["short_m"]
     return core["plain_n"], core["plain_m"]
-
-
-def _times(core: re.Match[str]) -> tuple[str | None, str | None]:
-    elapsed = core["elapsed"] or core["alone_elapsed"] or core["boxed_elapsed"] or core["rich_elapsed"]
-    elapsed = elapsed or core["short_elapsed"]
-    return elapsed, core["eta"] or core["boxed_eta"] or core["rich_eta"]
 
 
 def _split_rate(inside: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ def read_dict(line: Line, memory: Memory) -> Parsed | None:
     if "mode" in line.message and _VALIDATION_RECORD.search(line.message):
         return Parsed(phase=Phase.EVALUATING, learning_rate=learning_rate(line.pairs()))
     parsed = read_values(line, memory, is_record=True)
-    if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
+    if "train_runtime" in line.message and _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
         memory.loss_since_bar = True
         return Parsed(step=parsed.step if parsed else None, epoch=parsed.epoch if parsed else None, finished=True)
     if parsed is not None and _counts_evaluations(parsed, memory):  # mmengine's own file

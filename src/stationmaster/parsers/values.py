@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stationmaster.parsers.names import PART_LOSS, SMOOTHED_LOSS
 from stationmaster.parsers.pairs import Pair
@@ -50,9 +51,19 @@ def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
         has_validation_loss=any(pair.means.is_validation_loss for pair in pairs),
         loss_stands_alone=best is not None and best.means.loss is not None and best.means.loss < PART_LOSS,
         loss_is_part=best is not None and best.means.loss == PART_LOSS,
-        loss_is_a_step=best is not None and any(word in best.name for word in ("batch", "step", "iter")),
-        loss_may_be_a_mean=best is not None and any(word in best.name for word in _SUMMARY_WORDS),
+        loss_is_a_step=best is not None and _names_a_step(best.name),
+        loss_may_be_a_mean=best is not None and _names_a_summary(best.name),
     )
+
+
+@lru_cache(maxsize=512)
+def _names_a_step(name: str) -> bool:
+    return any(word in name for word in ("batch", "step", "iter"))
+
+
+@lru_cache(maxsize=512)
+def _names_a_summary(name: str) -> bool:
+    return any(word in name for word in _SUMMARY_WORDS)
 
 
 _NO_VALUES = Values(
@@ -108,8 +119,8 @@ def speed(pairs: Sequence[Pair], *, bare_time: bool = False) -> float | None:
 
 def _best_loss(pairs: Sequence[Pair]) -> Pair | None:
     losses = [pair for pair in pairs if pair.means.loss is not None and not pair.time]
-    if not losses:
-        return None
+    if len(losses) < 2:
+        return losses[0] if losses else None
     best = min(pair.means.loss for pair in losses if pair.means.loss is not None)
     fits = [pair for pair in losses if pair.means.loss == best]
     if best == PART_LOSS and len({pair.name for pair in fits}) > 1:
