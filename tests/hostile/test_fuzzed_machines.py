@@ -217,6 +217,14 @@ def test_a_flood_is_thinned_evenly_and_its_end_is_kept() -> None:
     assert (len(quiet.readings), len(quiet.events), len(quiet.checkpoints)) == (20, 20, 20)
 
 
+def test_the_limits_are_those_of_the_job_and_not_of_each_attempt() -> None:
+    known = thinned(_flood(job(), 10 * JOB_EVENTS)).job
+    again = thinned(_flood(known.next_attempt(), 10 * JOB_EVENTS))
+    assert again.job.watching.recorded["events"] > known.watching.recorded["events"]
+    assert len(again.events) < known.watching.recorded["events"]
+    assert [event for event in again.events if event.kind == "thinned"] == []
+
+
 def _flood(known: Job, rows: int) -> Write:
     return Write(
         job=known,

@@ -134,7 +134,7 @@ class Watching:
     steps: Mapping[str, str] | None = None  # of the plan: state and try by name; None before the first look
     outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
     step_offset: int | None = None  # added to the trainer's own step numbers
-    recorded: Mapping[str, int] = field(default_factory=dict)  # rows of this attempt, by kind: readings, events …
+    recorded: Mapping[str, int] = field(default_factory=dict)  # rows of all attempts, by kind: readings, events …
     thinned: tuple[str, ...] = ()  # of which kinds the rest is left out; each is reported once
     heartbeats: tuple[Heartbeat, ...] = ()  # of all attempts, oldest first, the older ones thinned
 

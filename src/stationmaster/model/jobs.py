@@ -194,7 +194,12 @@ class Job:
             attempt=self.attempt + 1,
             machine=RentedMachine(),
             ending=Ending(),
-            watching=Watching(milestone=self.watching.milestone, heartbeats=self.watching.heartbeats),
+            watching=Watching(
+                milestone=self.watching.milestone,
+                heartbeats=self.watching.heartbeats,
+                recorded=self.watching.recorded,
+                thinned=self.watching.thinned,
+            ),
             collection=Collection(checkpoints=self.collection.checkpoints),
             requests=Requests(),
             fetching=Fetching(),
