@@ -246,7 +246,7 @@ def test_a_stall_is_told_with_its_numbers_and_is_stopped_at_once(station: Served
     expect(banner).to_contain_text(re.compile(r"It is stopped in 1\d min"))
     expect(banner).to_contain_text("The checkpoint of step 20 is kept.")
     # A bar on a busy computer is not drawn at every step, so the last one that it showed may be an earlier one.
-    expect(banner.get_by_role("definition").filter(has_text=re.compile(r"\b3\d\b"))).to_be_visible()
+    expect(banner.get_by_role("definition").filter(has_text=re.compile(r"^3\d$"))).to_be_visible()
     expect(page.get_by_text("Ready", exact=True).locator("+ dd")).to_have_text("–")
     expect(page.get_by_text("The training is over in about")).to_have_count(0)
     assert person.accessibility_problems() == []
