@@ -184,5 +184,5 @@ def test_samples_of_a_training_that_sleeps_are_written_sooner(bench: Bench) -> N
 
         until(look, "samples beside the first")
         training.kill()
-    assert 3 <= bench.samples() < 10
+    assert 3 <= bench.samples() <= 11  # ten more at once while the share of a core for looking is used up
     assert bench.rows("SELECT DISTINCT state FROM ProcessSample WHERE state IS NOT NULL") == [("asleep",)]
