@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import time
 from typing import Callable, NamedTuple, Optional
 
 from trackside.metrics.database import open_database
@@ -71,8 +72,16 @@ class _MemoryError(NamedTuple):
 class Recorder:
     """Look by look: `look` every second or so, `finish` once. Only `finish` may take longer than a sample does."""
 
-    def __init__(self, recorded: RecordedTry, *, moment: float, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        recorded: RecordedTry,
+        *,
+        moment: float,
+        note: Callable[[str], None],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._try = recorded
+        self._now = now
         self._note = note
         self._noted: set[str] = set()
         self._folder = journal_folder(recorded.database)
@@ -130,7 +139,9 @@ class Recorder:
                 self._sampler.close()
             recorded = self._try
             self._pid = pid
-            self._sampler = Sampler(pid, folder=recorded.folder, per_process=recorded.per_process, note=self._note_once)
+            self._sampler = Sampler(
+                pid, folder=recorded.folder, per_process=recorded.per_process, note=self._note_once, now=self._now
+            )
             self._journal.append(info_record(dict(self._sampler.facts())))
         return self._sampler.take(wall)
 
