@@ -1,4 +1,4 @@
-"""How much of a log is read in one visit: however dense it is, a visit takes only so long.
+"""The limit on how much of a log is read in one visit, however dense the log is.
 
 Counted is what was read, not the time that it took: the same text always gives the same readings.
 """

@@ -1,7 +1,7 @@
 """Decides on what a visit has seen: at once, or beside the event loop where that takes long. Deciding is pure.
 
 A machine determines how much there is to read. So whatever takes long is done by one thread of its own, one visit after
-the other: a job that floods its log waits for itself, and renewing leases and all other jobs wait for nobody.
+the other: a job that floods its log delays only itself, never lease renewals or other jobs.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _room(watching: Watching, kind: str) -> int:
 
 
 def _spread(rows: tuple[_Row, ...], most: int) -> tuple[_Row, ...]:
-    """At most so many of the rows, evenly spaced, with the last one."""
+    """At most `most` of the rows, evenly spaced, always with the last one."""
     if len(rows) <= most:
         return rows
     return tuple(_every(rows, -(-len(rows) // most))) if most else ()
