@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from stationmaster import __version__
 from stationmaster.cli.context import Options, given_path, require_this_computer
+from stationmaster.cli.speaking import speak
 from stationmaster.errors import UserError
 from stationmaster.event_log import LEVELS
 
@@ -203,6 +204,9 @@ def _known_level(value: str | None) -> str | None:
 def _global_options(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON where the command supports it.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only the result: no notes, progress or next steps.")
+    ] = False,
     home: Annotated[
         Path | None, typer.Option(parser=given_path, help="Folder of all local data.", show_default=False)
     ] = None,
@@ -223,6 +227,7 @@ def _global_options(
     ] = False,
 ) -> None:
     # -P: without it, a `stationmaster` in the current folder would be run instead of this one.
+    speak(os.environ, quiet=quiet)
     own_command = tuple(context.obj or (sys.executable, "-P", "-m", "stationmaster"))
     context.obj = Options(
         as_json=as_json,

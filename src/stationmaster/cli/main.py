@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _DISK_HINT = "free some disk space, or choose a home on another disk: --home"
 _GLOBAL_OPTIONS = ("--home", "--log-level", "--server")
+_GLOBAL_SWITCHES = ("--quiet", "-q")
 _FULL_DISK = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "53100"}
 
 
@@ -74,10 +75,10 @@ def _require_utf8(words: list[str]) -> None:
 
 
 def _global_options_first(words: list[str]) -> list[str]:
-    """Accept `--home`, `--log-level` and `--server` anywhere before `--`.
+    """Accept `--home`, `--log-level`, `--server` and `--quiet` anywhere before `--`.
 
-    >>> _global_options_first(["doctor", "--home", "/tmp/x", "--log-level=DEBUG", "--", "--home", "y"])
-    ['--home', '/tmp/x', '--log-level=DEBUG', 'doctor', '--', '--home', 'y']
+    >>> _global_options_first(["doctor", "--home", "/tmp/x", "-q", "--log-level=DEBUG", "--", "--home", "y"])
+    ['--home', '/tmp/x', '-q', '--log-level=DEBUG', 'doctor', '--', '--home', 'y']
     """
     end = words.index("--") if "--" in words else len(words)
     ours, theirs = [], []
@@ -85,7 +86,7 @@ def _global_options_first(words: list[str]) -> list[str]:
     for word in rest:
         if word in _GLOBAL_OPTIONS and (value := next(rest, None)) is not None:
             ours += [word, value]
-        elif word.startswith(tuple(f"{option}=" for option in _GLOBAL_OPTIONS)):
+        elif word in _GLOBAL_SWITCHES or word.startswith(tuple(f"{option}=" for option in _GLOBAL_OPTIONS)):
             ours.append(word)
         else:
             theirs.append(word)
