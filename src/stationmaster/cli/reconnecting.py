@@ -1,0 +1,47 @@
+"""Goes on after a lost connection to the server or the store, for commands that stay."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from stationmaster.cli.speaking import note
+from stationmaster.errors import ServerError, StoreError, StoreNewer
+
+Item = TypeVar("Item")
+
+_PAUSES = (0.5, 1.0, 2.0, 5.0)  # seconds; the last one again and again
+
+
+def reconnected(
+    items: Callable[[], Iterator[Item]], probe: Callable[[], object], *, pause: Callable[[float], None] = time.sleep
+) -> Iterator[Item]:
+    """What `items` yields; it is called again, to continue, whenever the connection was lost and `probe` answers again.
+
+    A note tells each loss once, and when the connection is back. Errors of other kinds are raised.
+    """
+    while True:
+        try:
+            yield from items()
+            return
+        except (ServerError, StoreError) as lost:
+            if isinstance(lost, StoreNewer):
+                raise
+            note(f"connection lost, trying again: {lost}")
+            _wait_for(probe, pause)
+            note("connection is back")
+
+
+def _wait_for(probe: Callable[[], object], pause: Callable[[float], None]) -> None:
+    tries = 0
+    while True:
+        pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
+        tries += 1
+        try:
+            probe()
+        except StoreNewer:
+            raise
+        except (ServerError, StoreError):
+            continue
+        return
