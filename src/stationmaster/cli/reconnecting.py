@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from typing import TypeVar
 
 from stationmaster.cli.speaking import note
-from stationmaster.errors import ServerError, StoreError, StoreNewer
+from stationmaster.errors import ServerError, StationmasterError, StoreError
 
 Item = TypeVar("Item")
 
@@ -25,23 +26,24 @@ def reconnected(
         try:
             yield from items()
             return
-        except (ServerError, StoreError) as lost:
-            if isinstance(lost, StoreNewer):
-                raise
-            note(f"connection lost, trying again: {lost}")
-            _wait_for(probe, pause)
-            note("connection is back")
+        except StationmasterError as problem:
+            _require_lost(problem)
+            note(f"connection lost, trying again: {problem}")
+        _wait_for(probe, pause)
+        note("connection is back")
 
 
 def _wait_for(probe: Callable[[], object], pause: Callable[[float], None]) -> None:
-    tries = 0
-    while True:
-        pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
-        tries += 1
+    for seconds in chain(_PAUSES, repeat(_PAUSES[-1])):
+        pause(seconds)
         try:
             probe()
-        except StoreNewer:
-            raise
-        except (ServerError, StoreError):
-            continue
-        return
+            return
+        except StationmasterError as problem:
+            _require_lost(problem)
+
+
+def _require_lost(problem: StationmasterError) -> None:
+    """Raise what time does not heal, such as a store of a newer version."""
+    if type(problem) not in (ServerError, StoreError):
+        raise problem

@@ -1,9 +1,9 @@
 """The passages of a log that report errors: each error with a few lines around it, a traceback whole.
 
-    passages = ErrorPassages()
-    for chunk in chunks:
-        for line in passages.feed(chunk): ...
-    for line in passages.end(): ...
+passages = ErrorPassages()
+for chunk in chunks:
+    for line in passages.feed(chunk): ...
+for line in passages.end(): ...
 """
 
 from __future__ import annotations
