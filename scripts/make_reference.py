@@ -24,7 +24,8 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from scripts.api_page import api_page
 from stationmaster import errors, model
-from stationmaster.cli.commands import loaded_tree
+from stationmaster.cli.commands import GROUPS, loaded_tree
+from stationmaster.cli.help_pages import argument_in_usage, argument_word, option_words
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.config import PREFIX, SEED_NAMES
 from stationmaster.durations import format_duration, parse_duration
@@ -93,25 +94,26 @@ def cli_page() -> str:
         "",
         *_options_table(root),
     ]
-    for path, command in _commands(root, "stationmaster"):
-        lines += ["", *_command(path, command)]
+    for title, group in GROUPS.items():
+        lines += ["", f"## {title}"]
+        for line in group:
+            for path, command in _commands(root, "stationmaster", line.name):
+                lines += ["", *_command(path, command)]
     return "\n".join(lines) + "\n"
 
 
-def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
-        if not isinstance(command, TyperGroup):
-            yield f"{path} {name}", command
-            continue
-        if command.invoke_without_command:
-            yield f"{path} {name}", command
-        yield from _commands(command, f"{path} {name}")
+def _commands(group: Any, path: str, name: str) -> Iterator[tuple[str, Any]]:
+    command, path = group.commands[name], f"{path} {name}"
+    if not isinstance(command, TyperGroup) or command.invoke_without_command:
+        yield path, command
+    for inner in getattr(command, "commands", ()):
+        yield from _commands(command, path, inner)
 
 
 def _command(path: str, command: Any) -> Iterator[str]:
     words, _, examples = inspect.cleandoc(command.help or "").partition("Examples:")
-    arguments = " ".join(_argument_word(each) for each in command.params if isinstance(each, TyperArgument))
-    yield f"## `{' '.join(filter(None, (path, arguments)))}`"
+    arguments = " ".join(argument_in_usage(each) for each in command.params if isinstance(each, TyperArgument))
+    yield f"### `{' '.join(filter(None, (path, arguments)))}`"
     yield ""
     yield " ".join(words.split())
     yield ""
@@ -123,20 +125,16 @@ def _command(path: str, command: Any) -> Iterator[str]:
         yield from _options_table(command)
 
 
-def _argument_word(argument: TyperArgument) -> str:
-    return str(argument.metavar or (argument.name or "").upper())
-
-
 def _options_table(command: Any) -> Iterator[str]:
     yield "| option | meaning | default |"
     yield "|---|---|---|"
     for parameter in command.params:
         if isinstance(parameter, TyperArgument):
             text = getattr(parameter, "help", None) or ""
-            yield f"| `{_argument_word(parameter)}` | {_cell(text)} | |"
+            yield f"| `{argument_word(parameter)}` | {_cell(text)} | |"
         elif isinstance(parameter, TyperOption) and not parameter.hidden and "completion" not in parameter.opts[0]:
-            names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-            yield f"| {names} | {_cell(_option_help(parameter))} | {_option_default(parameter)} |"
+            words, meaning = _cell(option_words(parameter)), _cell(_option_help(parameter))
+            yield f"| `{words}` | {meaning} | {_option_default(parameter)} |"
 
 
 def _option_help(option: TyperOption) -> str:

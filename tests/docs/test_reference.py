@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -45,8 +46,14 @@ def test_every_setting_says_what_it_is_for() -> None:
     assert [name for name, info in MAKE_REFERENCE.settings() if not info.description] == []
 
 
+def every_command() -> Iterator[tuple[str, Any]]:
+    tree = loaded_tree()
+    for name in tree.commands:
+        yield from MAKE_REFERENCE._commands(tree, "stationmaster", name)
+
+
 def test_every_verb_says_what_it_does_with_two_examples_or_more() -> None:
-    for path, command in MAKE_REFERENCE._commands(loaded_tree(), "stationmaster"):
+    for path, command in every_command():
         words, _, examples = inspect.cleandoc(command.help or "").partition("Examples:")
         assert words.strip(), path
         assert len(examples.split("\n\n")) > 2, path
@@ -55,7 +62,7 @@ def test_every_verb_says_what_it_does_with_two_examples_or_more() -> None:
 def test_every_option_says_what_it_does() -> None:
     silent: list[Any] = [
         (path, parameter.name)
-        for path, command in MAKE_REFERENCE._commands(loaded_tree(), "stationmaster")
+        for path, command in every_command()
         for parameter in command.params
         if not getattr(parameter, "help", None)
     ]

@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from stationmaster import __version__
 from stationmaster.cli.context import Options, given_path, require_this_computer
+from stationmaster.cli.help_pages import PageCommand, option_words, page_width, section, value_help
 from stationmaster.cli.speaking import speak
 from stationmaster.errors import UserError
 from stationmaster.event_log import LEVELS
@@ -32,79 +33,83 @@ class Command(NamedTuple):
     place: str
     #: The first line of the command's own help.
     summary: str
-    #: Module and name of a class that builds the command; Typer's own by default.
+    #: Module and name of a class that builds the command; that of `help_pages` by default.
     built_by: str | None = None
-    hidden: bool = False
     #: Whether it acts on this computer only, and so refuses to run with `--server`.
     needs_here: bool = False
 
 
-COMMANDS = (
-    Command("demo", "demo:demo", "Train a tiny LoRA on a simulated Vast.ai on this computer.", needs_here=True),
-    Command(
-        "train",
-        "train:train",
-        "Train a model; asks you to confirm the price first.",
-        built_by="recipe_options:RecipeCommand",
+#: The commands as the help groups them.
+GROUPS: dict[str, tuple[Command, ...]] = {
+    "Train": (
+        Command("demo", "demo:demo", "Train a tiny LoRA on a simulated Vast.ai on this computer.", needs_here=True),
+        Command(
+            "train",
+            "train:train",
+            "Train a model; asks you to confirm the price first.",
+            built_by="recipe_options:RecipeCommand",
+        ),
+        Command(
+            "estimate",
+            "estimate:estimate",
+            "Estimate a training's time, cost and GPU memory; rents nothing.",
+            built_by="recipe_options:RecipeCommand",
+        ),
+        Command("retry", "retry:retry", "Submit an ended job again, as a new job at today's price."),
+        Command("adopt", "adopt:adopt", "Watch a training that was started by hand, and fetch its model."),
+        Command("stop", "jobs:stop", "Stop a training and keep its best checkpoint."),
+        Command("cancel", "jobs:cancel", "Cancel a job and release its machine at once."),
+        Command("save", "requests:save", "Have a running training write a checkpoint now."),
+        Command("sample", "requests:sample", "Have a running training make samples now."),
+        Command("pull", "jobs:pull", "Copy a job's model, samples and logs to a folder."),
     ),
-    Command("adopt", "adopt:adopt", "Watch a training that was started by hand, and fetch its model."),
-    Command(
-        "estimate",
-        "estimate:estimate",
-        "Estimate a training's time, cost and GPU memory; rents nothing.",
-        built_by="recipe_options:RecipeCommand",
+    "Watch": (
+        Command("jobs", "jobs:app", "List jobs, newest first."),
+        Command("show", "jobs:show", "Show a job's state, stage, progress, cost and machines."),
+        Command("watch", "watch:watch", "Watch all jobs, or one, live."),
+        Command("logs", "logs:logs", "Print a job's log: all attempts and steps, in order."),
+        Command("metrics", "metrics:metrics", "Show a training's series: loss, step time, GPU and memory."),
+        Command("analyze", "analyze:analyze", "Show what a training wasted or died of, and what to change."),
+        Command("compare", "compare:compare", "Compare jobs: what differed, and what came of it."),
+        Command("parse", "parse:parse", "Summarize a training log: step, loss, checkpoints, errors."),
+        Command("replay", "replay:replay", "Replay a recorded run through the stall detector."),
     ),
-    Command("costs", "costs:costs", "List what machines cost, as estimated or as billed."),
-    Command("show", "jobs:show", "Show a job's state, stage, progress, cost and machines."),
-    Command("logs", "logs:logs", "Print a job's log: all attempts and steps, in order."),
-    Command("metrics", "metrics:metrics", "Show a training's series: loss, step time, GPU and memory."),
-    Command("analyze", "analyze:analyze", "Show what a training wasted or died of, and what to change."),
-    Command("compare", "compare:compare", "Compare jobs: what differed, and what came of it."),
-    Command("watch", "watch:watch", "Watch all jobs, or one, live."),
-    Command("stop", "jobs:stop", "Stop a training and keep its best checkpoint."),
-    Command("save", "requests:save", "Have a running training write a checkpoint now."),
-    Command("sample", "requests:sample", "Have a running training make samples now."),
-    Command("cancel", "jobs:cancel", "Cancel a job and release its machine at once."),
-    Command("retry", "retry:retry", "Submit an ended job again, as a new job at today's price."),
-    Command("ssh", "jobs:ssh", "Open a shell on a job's machine.", needs_here=True),
-    Command("pull", "jobs:pull", "Copy a job's model, samples and logs to a folder."),
-    Command("parse", "parse:parse", "Summarize a training log: step, loss, checkpoints, errors."),
-    Command("replay", "replay:replay", "Replay a recorded run through the stall detector."),
-    Command("monitor", "monitor:monitor", "Watch rented machines: progress, health, cost and logs.", needs_here=True),
-    Command("offers", "offers:offers", "List what you can rent now, best first."),
-    Command("instances", "sweep:instances", "List all machines of all providers, and what a sweep would do."),
-    Command("sweep", "sweep:sweep", "Find rented machines that no job needs."),
-    Command(
-        "up",
-        "services:up",
-        "Run worker, sweeps and the page until Ctrl-C.",
-        needs_here=True,
+    "Machines": (
+        Command("offers", "offers:offers", "List what you can rent now, best first."),
+        Command("instances", "sweep:instances", "List all machines of all providers, and what a sweep would do."),
+        Command(
+            "monitor", "monitor:monitor", "Watch rented machines: progress, health, cost and logs.", needs_here=True
+        ),
+        Command("sweep", "sweep:sweep", "Find rented machines that no job needs."),
+        Command("ssh", "jobs:ssh", "Open a shell on a job's machine.", needs_here=True),
+        Command("keys", "keys:app", "Set up the SSH key for rented machines; pin host keys.", needs_here=True),
     ),
-    Command(
-        "serve",
-        "services:serve",
-        "Serve the page, the API and uploads from machines.",
-        needs_here=True,
+    "Data and recipes": (
+        Command("dataset", "dataset:app", "Check or pack a dataset before you spend money."),
+        Command("recipes", "recipes:app", "List, show, check and create recipes."),
+        Command("models", "models:app", "List, show, publish and download trained models."),
     ),
-    Command("worker", "services:worker", "Run a worker in this terminal.", needs_here=True),
-    Command("sweeper", "services:sweeper", "Destroy machines that no job needs, at an interval.", needs_here=True),
-    Command(
-        "simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account.", needs_here=True
+    "Money and people": (
+        Command("costs", "costs:costs", "List what machines cost, as estimated or as billed."),
+        Command("users", "users:app", "Manage the people who own jobs and get notifications."),
+        Command("tokens", "tokens:app", "Manage tokens, which programs send to the HTTP service."),
+        Command("notify", "notify:app", "Send test notifications, and read the inbox."),
+        Command("audit", "audit:audit", "List who changed what through the HTTP service, newest first."),
+        Command("credits", "credits:app", "Manage the prepaid credits of users, if you run this for others."),
     ),
-    Command("trust", "trust:trust", "Trust the settings files in the current folder."),
-    Command("doctor", "doctor:doctor", "Check settings, store, worker and tools."),
-    Command("jobs", "jobs:app", "List jobs, newest first."),
-    Command("models", "models:app", "List, show, publish and download trained models."),
-    Command("recipes", "recipes:app", "List, show, check and create recipes."),
-    Command("dataset", "dataset:app", "Check or pack a dataset before you spend money."),
-    Command("keys", "keys:app", "Set up the SSH key for rented machines; pin host keys.", needs_here=True),
-    Command("users", "users:app", "Manage the people who own jobs and get notifications."),
-    Command("tokens", "tokens:app", "Manage tokens, which programs send to the HTTP service."),
-    Command("audit", "audit:audit", "List who changed what through the HTTP service, newest first."),
-    # Hidden: most installations do not use credits.
-    Command("credits", "credits:app", "Manage the prepaid credits of users.", hidden=True),
-    Command("notify", "notify:app", "Send test notifications, and read the inbox."),
-)
+    "Run it": (
+        Command("up", "services:up", "Run worker, sweeps and the page until Ctrl-C.", needs_here=True),
+        Command("serve", "services:serve", "Serve the page, the API and uploads from machines.", needs_here=True),
+        Command("worker", "services:worker", "Run a worker in this terminal.", needs_here=True),
+        Command("sweeper", "services:sweeper", "Destroy machines that no job needs, at an interval.", needs_here=True),
+        Command(
+            "simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account.", needs_here=True
+        ),
+        Command("doctor", "doctor:doctor", "Check settings, store, worker and tools."),
+        Command("trust", "trust:trust", "Trust the settings files in the current folder."),
+    ),
+}
+COMMANDS = tuple(line for lines in GROUPS.values() for line in lines)
 
 
 _HELP_OPTIONS = ("-h", "--help")
@@ -114,7 +119,7 @@ class LazyCommand(TyperCommand):
     """One command, with as much as help and completion need; running it imports and runs the command itself."""
 
     def __init__(self, line: Command) -> None:
-        super().__init__(line.name, help=line.summary, hidden=line.hidden, rich_markup_mode=None)
+        super().__init__(line.name, help=line.summary, rich_markup_mode=None)
         self._line = line
 
     @cached_property
@@ -125,10 +130,10 @@ class LazyCommand(TyperCommand):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.callback()(_no_options)
         if isinstance(target, typer.Typer):
-            app.add_typer(target, name=self._line.name, hidden=self._line.hidden)
+            app.add_typer(target, name=self._line.name)
         else:
-            built_by = _find(self._line.built_by) if self._line.built_by else None
-            app.command(self._line.name, cls=built_by, hidden=self._line.hidden)(target)
+            built_by = _find(self._line.built_by) if self._line.built_by else PageCommand
+            app.command(self._line.name, cls=built_by)(target)
         return typer.main.get_group(app).commands[self._line.name]
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -160,12 +165,26 @@ class CommandTable(TyperGroup):
         for line in COMMANDS:
             self.add_command(LazyCommand(line))
 
+    def get_help(self, ctx: Any) -> str:
+        return _root_page(self, ctx)
+
+
+def _root_page(table: CommandTable, context: Any) -> str:
+    width = page_width()
+    lines = ["Usage: stationmaster COMMAND [OPTIONS]", "", str(table.help), ""]
+    longest = max(len(line.name) for line in COMMANDS)
+    for title, group in GROUPS.items():
+        lines += section(title, [(line.name, line.summary) for line in group], width, column=longest)
+    options = [one for one in table.get_params(context) if not one.hidden]
+    lines += section("Options", [(option_words(one), value_help(one)) for one in options], width)
+    lines += ["Help on one command: stationmaster COMMAND --help", "Start with: stationmaster demo"]
+    return "\n".join(lines)
+
 
 app = typer.Typer(
     name="stationmaster",
     cls=CommandTable,
     help="Runs your trainings on rented GPUs and downloads the models.",
-    epilog="Start with: stationmaster demo",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -46,7 +46,8 @@ def costs(
         ),
     ] = None,
     over_time: Annotated[
-        Part | None, typer.Option("--over-time", help="Show what all machines cost in each hour or day.")
+        Part | None,
+        typer.Option("--over-time", metavar="|".join(Part), help="Show what all machines cost in each hour or day."),
     ] = None,
     since: Annotated[
         datetime | None,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.durations import parse_duration
 from stationmaster.errors import LedgerBroken, UserError
 from stationmaster.model import EntryKind, LedgerEntry
@@ -24,7 +25,7 @@ from stationmaster.station.wire.credits import (
 )
 from stationmaster.times import date_text, time_text
 
-app = typer.Typer(help="Manage the prepaid credits of users.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandGroup(help="Manage the prepaid credits of users, if you run this for others.")
 
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="User; `me` is the single user of the settings.")]
 SomeUser = Annotated[str | None, typer.Argument(metavar="[USER]", help="Only this user.", show_default=False)]

@@ -13,6 +13,7 @@ from rich.text import Text
 from stationmaster.cli.console import PrintableConsole
 from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_json, station_of
 from stationmaster.cli.file_modes import as_the_person
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
@@ -25,7 +26,7 @@ from stationmaster.station.datasets import (
     shown,
 )
 
-app = typer.Typer(help="Check or pack a dataset before you spend money.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandGroup(help="Check or pack a dataset before you spend money.")
 
 _SHOWN_PER_CODE = 5
 _DEFAULTS = DatasetRules()
@@ -43,8 +44,10 @@ def check_command(
     context: typer.Context,
     source: SourceArgument,
     recipe: Annotated[str | None, typer.Option(help="Apply the rules of this recipe instead.")] = None,
-    kind: Annotated[DatasetKind, typer.Option(help="Kind of dataset.")] = _DEFAULTS.kind,
-    captions: Annotated[CaptionRule, typer.Option(help="Whether images need captions.")] = _DEFAULTS.captions,
+    kind: Annotated[DatasetKind, typer.Option(metavar="|".join(DatasetKind), help="Kind of dataset.")] = _DEFAULTS.kind,
+    captions: Annotated[
+        CaptionRule, typer.Option(metavar="|".join(CaptionRule), help="Whether images need captions.")
+    ] = _DEFAULTS.captions,
     trigger: Annotated[str | None, typer.Option(help="Word that captions should contain.")] = None,
     min_images: Annotated[int, typer.Option(min=1, help="Minimum number of images.")] = _DEFAULTS.min_images,
     min_side: Annotated[

@@ -23,6 +23,7 @@ from stationmaster.cli.context import (
     station_of,
 )
 from stationmaster.cli.file_modes import as_the_person
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.cli.render import dated_lines, job_json, job_line, view_lines
 from stationmaster.errors import UserError
 from stationmaster.event_sentences import heartbeat_sentence, sentence
@@ -32,7 +33,7 @@ from stationmaster.printable import one_line
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # imports every noun; these commands need few
 
-app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
+app = CommandGroup(invoke_without_command=True, no_args_is_help=False)
 
 
 @app.callback()

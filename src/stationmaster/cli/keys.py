@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.errors import UserError
 from stationmaster.printable import one_line
 from stationmaster.station.keys import KeyStanding, OfferedHostKey
 
-app = typer.Typer(
-    help="Set up the SSH key for rented machines; pin host keys.", no_args_is_help=True, rich_markup_mode=None
-)
+app = CommandGroup(help="Set up the SSH key for rented machines; pin host keys.")
 
 _DASHBOARD = "https://cloud.vast.ai/manage-keys/"
 _NO_PROVIDER = "no provider that keeps keys is set up: set VASTAI_API_KEY, then run `stationmaster keys setup` again"

@@ -74,7 +74,7 @@ def metrics(
     series: Annotated[
         list[str] | None, typer.Option("--series", metavar="NAME", help="Only this series. Repeatable.")
     ] = None,
-    by: Annotated[By, typer.Option(help="Draw over steps or time.")] = By.STEP,
+    by: Annotated[By, typer.Option(metavar="|".join(By), help="Draw over steps or time.")] = By.STEP,
     start: Annotated[
         float | None,
         typer.Option("--from", help="First step, or seconds since 1970 with --by time.", callback=finite),

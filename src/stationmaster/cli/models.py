@@ -19,10 +19,11 @@ from stationmaster.cli.context import (
     with_hint,
 )
 from stationmaster.cli.file_modes import as_the_person
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
 
-app = typer.Typer(help="List, show, publish and download trained models.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandGroup(help="List, show, publish and download trained models.")
 
 ModelArgument = Annotated[
     str,

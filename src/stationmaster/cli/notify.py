@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.station.wire.notifications import DeliveryDocument, NoteDocument
 from stationmaster.times import time_text
 
-app = typer.Typer(help="Send test notifications, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandGroup(help="Send test notifications, and read the inbox.")
 
 UserOption = Annotated[str, typer.Option(help="User; `me` is the single user of the settings.")]
 

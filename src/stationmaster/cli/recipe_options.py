@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from stationmaster.cli.context import Options, station_of
+from stationmaster.cli.help_pages import PageCommand
 from stationmaster.documents import Unreadable, read_document
 from stationmaster.errors import StationmasterError, UserError
 from stationmaster.recipes.parameters import allowed
@@ -20,7 +20,7 @@ _OPTIONS = "stationmaster.recipe_options"
 _VALUES = "stationmaster.recipe_parameters"
 
 
-class RecipeCommand(TyperCommand):
+class RecipeCommand(PageCommand):
     """A command that also has the parameters of the recipe in its arguments as options, and in its help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -19,12 +19,13 @@ from stationmaster.cli.context import (
     station_of,
 )
 from stationmaster.cli.file_modes import as_the_person
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.errors import RecipeInvalid
 from stationmaster.printable import one_line
 from stationmaster.recipes.parameters import allowed
 from stationmaster.recipes.schema import Recipe
 
-app = typer.Typer(help="List, show, check and create recipes.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandGroup(help="List, show, check and create recipes.")
 
 RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="Recipe, e.g. tiny-lora@1.")]
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.durations import format_duration, parse_duration
 from stationmaster.errors import UserError
 from stationmaster.model import SINGLE_USER, Right
@@ -14,11 +15,7 @@ from stationmaster.station.tokens import NewToken, Token
 from stationmaster.station.wire.tokens import CreatedTokenDocument, SignInLinkDocument, TokenDocument
 from stationmaster.times import time_text
 
-app = typer.Typer(
-    help="Manage tokens, which programs send to the HTTP service.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = CommandGroup(help="Manage tokens, which programs send to the HTTP service.")
 
 UserOption = Annotated[str, typer.Option(help="User that it is for; `me` is you.")]
 
@@ -29,7 +26,8 @@ def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for, e.g. 'telegram bot'.")],
     user: UserOption = SINGLE_USER,
     right: Annotated[
-        list[Right] | None, typer.Option(help="Right that it has; repeatable. Default: all of the user's role.")
+        list[Right] | None,
+        typer.Option(metavar="|".join(Right), help="Right that it has; repeatable. Default: all of the user's role."),
     ] = None,
     expires: Annotated[str | None, typer.Option(help="Time until it expires, e.g. 90d. Default: never.")] = None,
     as_json: JsonOption = False,

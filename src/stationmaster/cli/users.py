@@ -7,19 +7,16 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.model import Role
 from stationmaster.station.users import User, UserChanges
 from stationmaster.station.wire.users import ListedUserDocument, UserDocument
 
-app = typer.Typer(
-    help="Manage the people who own jobs and get notifications.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = CommandGroup(help="Manage the people who own jobs and get notifications.")
 
 RoleOption = Annotated[
     Role | None,
-    typer.Option(help="What they may do over HTTP: everything, train, or only look.", show_default=False),
+    typer.Option(metavar="|".join(Role), help="What they may do over HTTP: everything, train, or only look."),
 ]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
 TelegramOption = Annotated[str | None, typer.Option(help="Id of their chat with the Telegram bot; '' removes it.")]
@@ -29,9 +26,10 @@ InboxOption = Annotated[
     bool | None, typer.Option("--inbox/--no-inbox", help="Whether the inbox counts as a channel that reaches them.")
 ]
 QuietOption = Annotated[
-    str | None, typer.Option(help="Hours without notifications that can wait, e.g. 22:00-07:00; '' for none.")
+    str | None,
+    typer.Option("--quiet-hours", help="Hours without notifications that can wait, e.g. 22:00-07:00; '' for none."),
 ]
-ZoneOption = Annotated[str | None, typer.Option(help="Time zone of --quiet, e.g. Europe/Berlin.")]
+ZoneOption = Annotated[str | None, typer.Option(help="Time zone of --quiet-hours, e.g. Europe/Berlin.")]
 MuteOption = Annotated[list[str] | None, typer.Option(help="Kind of notification not to send; repeatable.")]
 UnmuteOption = Annotated[list[str] | None, typer.Option(help="Kind of notification to send again; repeatable.")]
 
@@ -58,7 +56,7 @@ def add(
 
       stationmaster users add ann --telegram-id 123456789
 
-      stationmaster users add bob --discord-id 80351110224678912 --inbox --quiet 22:00-07:00 --time-zone Europe/Berlin
+      stationmaster users add bob --discord-id 80351110224678912 --quiet-hours 22:00-07:00 --time-zone Europe/Berlin
     """
     values = UserChanges(
         telegram_id=telegram_id,
@@ -96,7 +94,7 @@ def change(
 
     Examples:
 
-      stationmaster users set ann --quiet 22:00-07:00 --mute epoch --mute milestone
+      stationmaster users set ann --quiet-hours 22:00-07:00 --mute epoch --mute milestone
 
       stationmaster users set ann --telegram-id '' --inbox --role viewer
     """

@@ -169,7 +169,7 @@ PEOPLE = [
     (("--discord-id", "abc"), "--discord-id: is not a Discord user ID"),
     (("--email", "ann"), "--email: is not an e-mail address"),
     (("--email", "ann@example.com\nBcc: all@example.com"), "--email: is not an e-mail address"),
-    (("--quiet", "22:00-22:00"), "--quiet: '22:00-22:00' is an empty span of hours"),
+    (("--quiet-hours", "22:00-22:00"), "--quiet-hours: '22:00-22:00' is an empty span of hours"),
 ]
 
 

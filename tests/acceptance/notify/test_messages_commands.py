@@ -41,9 +41,13 @@ def terminal(tmp_path: Path, server: MessengerServer) -> Terminal:
 
 def test_a_person_is_added_changed_listed_and_removed(terminal: Terminal) -> None:
     assert terminal.run("users", "add", "ann", "--telegram-id", "17").exit_code == 0
-    changed = terminal.run("users", "set", "ann", "--discord-id", "4", "--quiet", "22:00-07:00", "--mute", "epoch")
+    changed = terminal.run(
+        "users", "set", "ann", "--discord-id", "4", "--quiet-hours", "22:00-07:00", "--mute", "epoch"
+    )
     assert changed.output == "changed ann: telegram 17, discord 4; quiet 22:00-07:00 UTC; muted: epoch\n"
-    taken = terminal.run("users", "set", "ann", "--telegram-id", "", "--quiet", "", "--unmute", "epoch", "--inbox")
+    taken = terminal.run(
+        "users", "set", "ann", "--telegram-id", "", "--quiet-hours", "", "--unmute", "epoch", "--inbox"
+    )
     assert taken.output == "changed ann: discord 4, inbox\n"
     assert terminal.run("users", "list").output.split() == ["ann", "user", "discord", "4,", "inbox"]
     assert terminal.run("users", "rm", "ann").exit_code == 0
@@ -55,7 +59,7 @@ def test_a_person_is_added_changed_listed_and_removed(terminal: Terminal) -> Non
     [
         (("users", "set", "bob"), "there is no user bob"),
         (("users", "add", "me"), "me is a reserved name"),
-        (("users", "add", "bob", "--quiet", "late"), "quiet: 'late' is not a span of hours"),
+        (("users", "add", "bob", "--quiet-hours", "late"), "--quiet-hours: 'late' is not a span of hours"),
         (("users", "add", "bob", "--time-zone", "Mars"), "--time-zone: Mars is not a time zone"),
         (("users", "add", "bob", "--mute", "noise"), "noise is not a kind of notification"),
     ],

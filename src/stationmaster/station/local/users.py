@@ -96,7 +96,7 @@ def _require_valid(name: str, value: str, check: Callable[[str], str]) -> None:
     try:
         check(value)
     except ValueError as problem:
-        option = name.replace("_", "-")
+        option = "quiet-hours" if name == "quiet" else name.replace("_", "-")
         raise UserError(f"--{option}: {problem}", hint=f"to remove it, pass --{option} ''") from None
 
 
