@@ -169,7 +169,7 @@ class CommandTable(TyperGroup):
         return _root_page(self, ctx)
 
 
-def _root_page(table: CommandTable, context: Any) -> str:
+def _root_page(table: Any, context: Any) -> str:
     width = page_width()
     lines = ["Usage: stationmaster COMMAND [OPTIONS]", "", str(table.help), ""]
     longest = max(len(line.name) for line in COMMANDS)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import inspect
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WIDEST = 100  # longer lines are hard to read
 _NARROWEST = 40
@@ -100,7 +102,7 @@ class CommandGroup(typer.Typer):
         usual: dict[str, Any] = {"cls": PageGroup, "no_args_is_help": True, "rich_markup_mode": None}
         super().__init__(**{**usual, **settings})
 
-    def command(self, name: str | None = None, **settings: Any) -> Any:
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
         return super().command(name, **{"cls": PageCommand, **settings})
 
 
