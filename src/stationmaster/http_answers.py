@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -61,6 +62,18 @@ def origin_of(url: str | httpx.URL) -> tuple[str, str, int | None]:
     """
     parsed = httpx.URL(url)
     return parsed.scheme, parsed.host, parsed.port
+
+
+def told_at(headers: Mapping[str, str]) -> float | None:
+    """The time of the service that answered, to the second; None if it does not tell.
+
+    >>> told_at({"Date": "Thu, 01 Jan 1970 00:01:00 GMT"}), told_at({"Date": "today"})
+    (60.0, None)
+    """
+    try:
+        return parsedate_to_datetime(headers.get("Date", "")).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def read_json(body: bytes) -> Any:

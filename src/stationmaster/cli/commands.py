@@ -105,7 +105,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command(
             "simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account.", needs_here=True
         ),
-        Command("doctor", "doctor:doctor", "Check settings, store, worker and tools."),
+        Command("doctor", "doctor:doctor", "Check this computer, settings, store, accounts, channels."),
         Command("trust", "trust:trust", "Trust the settings files in the current folder."),
     ),
 }

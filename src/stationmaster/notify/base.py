@@ -37,3 +37,9 @@ class Channel(Protocol):
 
     async def send(self, recipient: str, message: Message) -> None:
         """Return when the service has accepted the message. Raises NotifyRefused or NotifyBusy."""
+
+    async def check(self, recipient: str | None) -> str:
+        """Ask the service, without sending anything, whether it would accept messages; returns what it answered.
+
+        Without a recipient only the sender is checked. Raises NotifyRefused or NotifyBusy.
+        """

@@ -9,7 +9,7 @@ import httpx
 from stationmaster import __version__
 from stationmaster.errors import NotifyRefused
 from stationmaster.notify.base import Message
-from stationmaster.notify.http_post import json_object, post
+from stationmaster.notify.http_post import get, json_object, post
 from stationmaster.notify.markup import as_markdown
 
 _LIMIT = 2000
@@ -37,6 +37,15 @@ class Discord:
             "enforce_nonce": True,
         }
         await self._post(f"/channels/{channel}/messages", body)
+
+    async def check(self, recipient: str | None) -> str:
+        """Whether the person shares a server with the bot shows only when a message is sent."""
+        response = await get(self._client, _SERVICE, f"{self._base_url}/users/@me", headers=self._headers)
+        document = json_object(response)
+        if response.is_success and "id" in document:
+            return f"bot {document.get('username')}"
+        refusal = document.get("message") or f"HTTP {response.status_code}"
+        raise NotifyRefused(f"Discord refused: {refusal}", hint=_hint(response.status_code))
 
     async def _post(self, path: str, body: dict[str, object]) -> dict[str, object]:
         response = await post(self._client, _SERVICE, f"{self._base_url}{path}", headers=self._headers, json=body)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
@@ -36,31 +38,33 @@ class Email:
 
     async def send(self, recipient: str, message: Message) -> None:
         """The Message-ID is the same in every try, so most mail programs show the message once."""
-        try:
+        with _mail_errors():
             await asyncio.to_thread(self._deliver, mail_of(message, self._server.sender, recipient))
-        except ssl.SSLCertVerificationError as problem:
-            raise NotifyRefused(f"the mail server's certificate is not valid: {problem.verify_message}") from None
-        except smtplib.SMTPNotSupportedError:
-            raise NotifyRefused("the mail server offers no STARTTLS, or no way to log in") from None
-        except (smtplib.SMTPRecipientsRefused, smtplib.SMTPSenderRefused, ValueError) as problem:
-            raise NotifyRefused(f"the mail server refused the address: {type(problem).__name__}") from None
-        except smtplib.SMTPResponseException as problem:
-            if problem.smtp_code in _TEMPORARY:
-                raise NotifyBusy(f"the mail server could not accept the message: {problem.smtp_code}") from None
-            raise NotifyRefused(f"the mail server refused the message: {problem.smtp_code}") from None
-        except (OSError, smtplib.SMTPException) as problem:
-            raise NotifyBusy(f"the mail server cannot be reached: {type(problem).__name__}") from None
+
+    async def check(self, recipient: str | None) -> str:
+        with _mail_errors():
+            await asyncio.to_thread(self._log_in)
+        return f"{self._server.host}:{self._server.port} accepts " + ("the login" if self._server.user else "mail")
 
     def _deliver(self, mail: EmailMessage) -> None:
-        server = self._server
         with self._connected() as connection:
-            if server.security == "starttls":
-                connection.starttls(context=self._tls())
-            if server.user is not None and server.password is not None:
-                if server.security == "none" and not is_loopback_host(server.host):
-                    raise NotifyRefused("the password of the mail server is only sent with starttls or tls")
-                connection.login(server.user, server.password)
+            self._prepare(connection)
             connection.send_message(mail)
+
+    def _log_in(self) -> None:
+        with self._connected() as connection:
+            self._prepare(connection)
+            connection.noop()
+
+    def _prepare(self, connection: smtplib.SMTP) -> None:
+        """Encrypt the connection and log in, as the settings say."""
+        server = self._server
+        if server.security == "starttls":
+            connection.starttls(context=self._tls())
+        if server.user is not None and server.password is not None:
+            if server.security == "none" and not is_loopback_host(server.host):
+                raise NotifyRefused("the password of the mail server is only sent with starttls or tls")
+            connection.login(server.user, server.password)
 
     def _connected(self) -> smtplib.SMTP:
         server = self._server
@@ -74,6 +78,24 @@ class Email:
             return ssl.create_default_context(cafile=self._server.ca_file)
         except OSError as problem:  # an SSLError, too
             raise NotifyRefused(f"notify.mail.ca_file cannot be used: {problem.strerror or problem}") from None
+
+
+@contextmanager
+def _mail_errors() -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLCertVerificationError as problem:
+        raise NotifyRefused(f"the mail server's certificate is not valid: {problem.verify_message}") from None
+    except smtplib.SMTPNotSupportedError:
+        raise NotifyRefused("the mail server offers no STARTTLS, or no way to log in") from None
+    except (smtplib.SMTPRecipientsRefused, smtplib.SMTPSenderRefused, ValueError) as problem:
+        raise NotifyRefused(f"the mail server refused the address: {type(problem).__name__}") from None
+    except smtplib.SMTPResponseException as problem:
+        if problem.smtp_code in _TEMPORARY:
+            raise NotifyBusy(f"the mail server could not accept the message: {problem.smtp_code}") from None
+        raise NotifyRefused(f"the mail server refused the message: {problem.smtp_code}") from None
+    except (OSError, smtplib.SMTPException) as problem:
+        raise NotifyBusy(f"the mail server cannot be reached: {type(problem).__name__}") from None
 
 
 def mail_of(message: Message, sender: str, recipient: str) -> EmailMessage:

@@ -1,4 +1,4 @@
-"""One HTTP POST to a service, with errors that never contain the service's token."""
+"""One HTTP request to a service, with errors that never contain the service's token."""
 
 from __future__ import annotations
 
@@ -25,8 +25,21 @@ async def post(
     **body: Any,
 ) -> httpx.Response:
     """Return the answer. Raises NotifyBusy for 429, 5xx and no answer: then the message may or may not have arrived."""
+    return await _exchange(client, service, "POST", url, headers=headers, **body)
+
+
+async def get(
+    client: httpx.AsyncClient, service: str, url: str, *, headers: Mapping[str, str] | None = None
+) -> httpx.Response:
+    """Return the answer. Raises NotifyBusy for 429, 5xx and no answer."""
+    return await _exchange(client, service, "GET", url, headers=headers)
+
+
+async def _exchange(
+    client: httpx.AsyncClient, service: str, method: str, url: str, *, headers: Mapping[str, str] | None, **body: Any
+) -> httpx.Response:
     try:
-        response = await ask(client, "POST", url, limit=_ANSWER, headers=dict(headers or {}), **body)
+        response = await ask(client, method, url, limit=_ANSWER, headers=dict(headers or {}), **body)
     except (httpx.HTTPError, httpx.InvalidURL) as problem:
         # The text of httpx's exceptions may contain the URL, and with it the token.
         reason = str(problem) if isinstance(problem, AnswerTooLarge | AnswerTooSlow) else type(problem).__name__

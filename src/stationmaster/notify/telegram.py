@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import httpx
 
 from stationmaster.errors import NotifyRefused
@@ -16,7 +19,7 @@ _SERVICE = "Telegram"
 class Telegram:
     def __init__(self, client: httpx.AsyncClient, *, token: str, base_url: str) -> None:
         self._client = client
-        self._url = f"{base_url.rstrip('/')}/bot{token}/sendMessage"
+        self._bot = f"{base_url.rstrip('/')}/bot{token}"
 
     async def send(self, recipient: str, message: Message) -> None:
         """Telegram has no idempotency keys: after a lost answer, the retry may deliver the message twice."""
@@ -29,11 +32,25 @@ class Telegram:
     async def _post(self, recipient: str, text: str, **options: str) -> str | None:
         """Return None if the message was accepted, else Telegram's refusal."""
         body = {"chat_id": recipient, "text": text, "link_preview_options": {"is_disabled": True}, **options}
-        response = await post(self._client, _SERVICE, self._url, json=body)
+        _, refusal = await self._call("sendMessage", body)
+        return refusal
+
+    async def check(self, recipient: str | None) -> str:
+        bot, refusal = await self._call("getMe", {})
+        if refusal is None and recipient is not None:
+            _, refusal = await self._call("getChat", {"chat_id": recipient})
+        if refusal is not None:
+            raise NotifyRefused(f"Telegram refused: {refusal}", hint=_hint(refusal))
+        return f"bot @{bot.get('username')}" + (f" may write to chat {recipient}" if recipient is not None else "")
+
+    async def _call(self, method: str, body: Mapping[str, object]) -> tuple[dict[str, Any], str | None]:
+        """The result, and None or Telegram's refusal."""
+        response = await post(self._client, _SERVICE, f"{self._bot}/{method}", json=body)
         document = json_object(response)
         if response.is_success and document.get("ok") is True:
-            return None
-        return str(document.get("description") or f"HTTP {response.status_code}")
+            result = document.get("result")
+            return (result if isinstance(result, dict) else {}), None
+        return {}, str(document.get("description") or f"HTTP {response.status_code}")
 
 
 def _hint(refusal: str) -> str | None:

@@ -19,6 +19,7 @@ import httpx
 from stationmaster.errors import ConfigInvalid, NotifyBusy, NotifyRefused
 from stationmaster.notify.base import Message
 from stationmaster.notify.http_post import post
+from stationmaster.notify.reaching import reach
 
 _SERVICE = "the webhook"
 _RETRIED = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.CONFLICT, httpx.codes.TOO_EARLY)
@@ -29,6 +30,10 @@ class Webhook:
         self._client = client
         self._secret = _bytes_of(secret)
         self._clock = clock
+
+    async def check(self, recipient: str | None) -> str:
+        """Whether its host answers: any request to the address would be a message."""
+        return await reach(recipient) if recipient is not None else "set up"
 
     async def send(self, recipient: str, message: Message) -> None:
         body = json.dumps(payload(message), ensure_ascii=False).encode()

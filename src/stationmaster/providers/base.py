@@ -130,6 +130,15 @@ class HasPlaces(Protocol):
 
 
 @runtime_checkable
+class KnowsTime(Protocol):
+    """A provider whose answers tell the time."""
+
+    @property
+    def clock_ahead_seconds(self) -> float | None:
+        """How far this computer's clock was ahead of the provider's at its last answer; None without an answer."""
+
+
+@runtime_checkable
 class KnowsMoney(Protocol):
     """A provider that reports the credit left and what was billed."""
 

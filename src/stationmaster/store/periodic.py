@@ -43,3 +43,17 @@ class Periodic:
         with self._database.write() as connection:
             if connection.execute(finish).rowcount == 0:
                 raise LeaseLost(f"another worker has taken over the periodic work {name}")
+
+    def note_run(self, name: str) -> None:
+        """Record that work which is not claimed here, such as a separate sweeper's, was done now."""
+        with self._database.write() as connection:
+            now = connection.execute(sa.select(self._database.now)).scalar_one()
+            insert_if_absent(connection, periodic, {"name": name, "due_at": 0.0, "lease_token": 0})
+            connection.execute(periodic.update().where(periodic.c.name == name).values(last_run_at=now))
+
+    def last_run_at(self, *names: str) -> float | None:
+        """When one of these works was last finished; None if never."""
+        query = sa.select(sa.func.max(periodic.c.last_run_at)).where(periodic.c.name.in_(names))
+        with self._database.read() as connection:
+            found = connection.execute(query).scalar_one_or_none()
+        return None if found is None else float(found)

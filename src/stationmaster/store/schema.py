@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from functools import cache
+from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -45,6 +46,18 @@ def bring_up_to_date(database: Database) -> None:
         else:
             migrate(connection)
         _ensure_installation_id(connection, database)
+
+
+def schema_version_of(url: str) -> str | None:
+    """The version of the store at this URL, which is neither created nor migrated; None if it has none yet."""
+    database = Database(url)
+    try:
+        if database.is_sqlite and not Path(str(database.url.database)).exists():
+            return None  # to connect would create it
+        with database.read() as connection:
+            return _version(connection)
+    finally:
+        database.close()
 
 
 def installation_id(database: Database) -> str:

@@ -94,13 +94,20 @@ class MessengerServer:
                 self.wfile.write(body)
 
             def do_GET(self) -> None:
-                """A file that somebody sent to the bot."""
+                """A file that somebody sent to the bot, or who the bot is."""
+                if self.path == "/discord/api/v10/users/@me":
+                    known = self.headers["Authorization"] == f"Bot {DISCORD_TOKEN}"
+                    document = {"id": "1", "username": "trains"} if known else {"message": "401: Unauthorized"}
+                    return self._send(200 if known else 401, json.dumps(document).encode())
                 prefix = f"/telegram/file/bot{TELEGRAM_TOKEN}/"
                 body = outer._files.get(self.path.removeprefix(prefix)) if self.path.startswith(prefix) else None
-                self.send_response(404 if body is None else 200)
-                self.send_header("Content-Length", str(len(body or b"")))
+                return self._send(404 if body is None else 200, body or b"")
+
+            def _send(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body or b"")
+                self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Nobody reads it."""
@@ -199,6 +206,11 @@ class MessengerServer:
         address, _, method = path.rpartition("/")
         if address != f"/telegram/bot{TELEGRAM_TOKEN}":
             return Answer(status=401, document={"ok": False, "error_code": 401, "description": "Unauthorized"})
+        if method == "getMe":
+            return Answer(status=200, document={"ok": True, "result": {"id": 7, "username": "trains_bot"}})
+        if method == "getChat":
+            known_chat = body["chat_id"] == "4711"
+            return Answer(status=200, document={"ok": True, "result": {"id": 4711}}) if known_chat else TELEGRAM_NO_CHAT
         if method == "getUpdates":
             found = self._updates_from(body["offset"], seconds=body["timeout"])
             return Answer(status=200, document={"ok": True, "result": found})

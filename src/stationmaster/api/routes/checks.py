@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from stationmaster.api.problems import problems
 from stationmaster.api.visit import Reading
@@ -12,6 +14,9 @@ from stationmaster.station.wire.document import Page
 routes = APIRouter(prefix="/api/checks", tags=["checks"], responses=problems(401, 403))
 
 
-@routes.get("", operation_id="list_checks", summary="Settings, store, worker, alerts, disk, bucket and tools")
-def list_checks(visit: Reading) -> Page[CheckDocument]:
-    return Page(items=tuple(CheckDocument.of(result) for result in visit.station.checks.results()))
+@routes.get("", operation_id="list_checks", summary="Settings, store, worker, alerts, accounts, channels and tools")
+def list_checks(
+    visit: Reading,
+    offline: Annotated[bool, Query(description="Ask no service: neither accounts, bucket nor channels.")] = False,
+) -> Page[CheckDocument]:
+    return Page(items=tuple(CheckDocument.of(result) for result in visit.station.checks.results(offline=offline)))

@@ -22,6 +22,15 @@ class MessageSender:
     def __init__(self, channels: Mapping[str, Channel]) -> None:
         self._channels = channels
 
+    @property
+    def channels(self) -> frozenset[str]:
+        """The names of those that are set up."""
+        return frozenset(self._channels)
+
+    async def check(self, channel: str, address: str | None) -> str:
+        """What the channel's service answers when it is asked and nothing is sent. Raises NotifyError."""
+        return await self._channels[channel].check(address)
+
     async def send(self, recipient: Recipient, message: Message, *, tries: int | None = None) -> Delivery:
         """Try the person's channels in order. `tries` counts the earlier tries; None means that there is only this one.
 

@@ -24,6 +24,11 @@ from stationmaster.providers.base import CanStop
 log = get_logger("stationmaster.sweep")
 
 
+SWEEP = "sweep"
+SEPARATE_SWEEP = "sweeper"
+"""Names under which the store has the time of the last sweep: by a worker, by `stationmaster sweeper`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sweeper:
     """Keeps no state: what an earlier sweep saw is in the alerts that it raised."""

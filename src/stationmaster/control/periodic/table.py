@@ -19,7 +19,7 @@ from stationmaster.control.periodic.alerts import (
 from stationmaster.control.periodic.dataset_cleanup import clean_up_datasets
 from stationmaster.control.periodic.provider_bills import reconcile_charges
 from stationmaster.control.periodic.series_upkeep import keep_up_series
-from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.periodic.sweep import SWEEP, Sweeper
 from stationmaster.control.publishing.registering import continue_registrations, has_registrations
 from stationmaster.errors import StoreError
 from stationmaster.event_log import get_logger
@@ -54,7 +54,7 @@ def periodic_table(settings: WorkerSettings, *, low_credit: MicroDollars, regist
     # The lease is how long another worker waits for one that died.
     shared = partial(PeriodicWork, interval_seconds=settings.sweep, lease_seconds=settings.lease * 6)
     rows = [
-        shared(name="sweep", run=lambda world: Sweeper(world).sweep()),
+        shared(name=SWEEP, run=lambda world: Sweeper(world).sweep()),
         shared(name="unknown_states", run=alert_unknown_states),
         PeriodicWork(
             name="not_served", run=alert_not_served, interval_seconds=settings.lease, lease_seconds=settings.lease

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import suppress
 
-from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.periodic.sweep import SEPARATE_SWEEP, Sweeper
 from stationmaster.control.wiring.build import build_world
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.abilities import abilities_of, digests_of
 from stationmaster.control.worker.background import WorkerLock, running_worker
 from stationmaster.control.worker.reloading import ReloadingWorker
 from stationmaster.control.worker.settings_source import SettingsSource
-from stationmaster.errors import StationmasterError
+from stationmaster.errors import StationmasterError, StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.settings.private_home import make_private_home
 from stationmaster.store.store import Store
@@ -63,6 +64,8 @@ async def _sweep_repeatedly(source: SettingsSource, store: Store, *, once: bool)
         while not leaving.is_set():
             report = await sweeper.sweep()
             log.info("sweeper.swept", machines=len(report.findings), gone=len(report.gone), problems=report.problems)
+            with suppress(StoreError):  # a store that can only be read: sweeping goes on, `doctor` cannot see it
+                await asyncio.to_thread(store.periodic.note_run, SEPARATE_SWEEP)
             if once:
                 return
             try:

@@ -13,7 +13,7 @@ import httpx
 
 from stationmaster.errors import AnswerLost, ConfigInvalid, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.event_log import get_logger
-from stationmaster.http_answers import AnswerLimit, AnswerTooLarge, ask
+from stationmaster.http_answers import AnswerLimit, AnswerTooLarge, ask, told_at
 from stationmaster.providers.base import Limiter, Pause
 from stationmaster.providers.vastai.answer_limits import LOG_BYTES, MOST_BYTES
 from stationmaster.providers.vastai.exchange import VastAnswer, VastRequest
@@ -76,6 +76,8 @@ class Calls:
         """`pause` waits for a rate limit, which the user should see; `sleep` waits after a failure."""
         self.origin = _origin(base_url)
         self.timeout_seconds = timeout_seconds
+        #: How far this computer's clock was ahead of the service's at its last answer, to a second or so.
+        self.clock_ahead_seconds: float | None = None
         self._api_key = api_key
         self._account = account
         self._limiter = limiter
@@ -207,6 +209,8 @@ class Calls:
                 )
         except httpx.HTTPError as problem:
             raise _no_answer(problem, doing=request.doing, changes=request.changes) from problem
+        told = told_at(answer.headers)
+        self.clock_ahead_seconds = None if told is None else self._clock() - told
         refusal = read_refusal(
             answer.status_code, answer.headers, answer.content, now=self._clock(), secret=self._api_key
         )

@@ -81,6 +81,10 @@ class VastClient:
         self._calls = calls
         self._sleep = sleep
 
+    @property
+    def clock_ahead_seconds(self) -> float | None:
+        return self._calls.clock_ahead_seconds
+
     async def search(
         self, query: Mapping[str, Any], *, pages: int = 1, until_price: MicroDollars | None = None
     ) -> SearchResult:

@@ -168,6 +168,10 @@ class VastProvider:
     async def let_us_in(self, provider_id: str) -> None:
         await self.attach_key(provider_id, self._public_key())
 
+    @property
+    def clock_ahead_seconds(self) -> float | None:
+        return self._client.clock_ahead_seconds
+
     async def credit(self) -> MicroDollars:
         """Raises ProviderFault if the service does not state it: unknown credit is not zero."""
         credit = (await self._client.user()).credit

@@ -15,8 +15,8 @@ class HttpChecks:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def results(self) -> Sequence[CheckResult]:
-        found = self._connection.send("GET", "/api/checks", patient=True)
+    def results(self, *, offline: bool = False) -> Sequence[CheckResult]:
+        found = self._connection.send("GET", "/api/checks", parameters={"offline": offline or None}, patient=True)
         return [one.value() for one in Page[CheckDocument].model_validate_json(found.content).items]
 
     def worker_service(self) -> WorkerService:

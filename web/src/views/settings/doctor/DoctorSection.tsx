@@ -7,6 +7,12 @@ import { ProblemNote } from "~/design/ProblemNote";
 import { clock, counted } from "~/text/format";
 import styles from "../Parts.module.css";
 
+const LEVELS = {
+  fail: { className: styles.bad, sign: "✕", word: "failed:" },
+  warn: { className: styles.warn, sign: "!", word: "warning:" },
+  ok: { className: styles.good, sign: "✓", word: "passed:" },
+} as const;
+
 /** The checks of `stationmaster doctor`, those that failed first. */
 export function DoctorSection() {
   const { data, error, refetch, isFetching, dataUpdatedAt } = useQuery({
@@ -14,14 +20,15 @@ export function DoctorSection() {
     queryFn: () => answer(api.GET("/api/checks")),
     staleTime: Number.POSITIVE_INFINITY, // they write to the bucket and ask providers: only on request
   });
-  const failed = data?.items.filter((check) => !check.ok) ?? [];
-  const passed = data?.items.filter((check) => check.ok) ?? [];
+  const of = (level: Check["level"]) => data?.items.filter((check) => check.level === level) ?? [];
+  const [failed, warned, passed] = [of("fail"), of("warn"), of("ok")];
   return (
     <>
       <div className={styles.head}>
         <h2>Doctor</h2>
         <p role="status" className={failed.length > 0 ? styles.bad : styles.good}>
           {data ? (failed.length === 0 ? "✓ All checks passed" : `✕ ${counted(failed.length, "check")} failed`) : ""}
+          {warned.length > 0 ? `, ${counted(warned.length, "warning")}` : ""}
         </p>
         {data ? <p className="quiet">checked at {clock(dataUpdatedAt)}</p> : null}
         <Button busy={isFetching} onClick={() => void refetch()}>
@@ -31,7 +38,7 @@ export function DoctorSection() {
       {error ? <ProblemNote problem={error} onRetry={() => void refetch()} /> : null}
       {!data && !error ? <Loading what="the checks" height={256} /> : null}
       <ul className={styles.results} aria-label="Checks">
-        {[...failed, ...passed].map((check, place) => (
+        {[...failed, ...warned, ...passed].map((check, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a check can be there twice, such as one for each alert
           <CheckRow key={place} check={check} />
         ))}
@@ -41,10 +48,11 @@ export function DoctorSection() {
 }
 
 function CheckRow({ check }: { readonly check: Check }) {
+  const level = LEVELS[check.level];
   return (
     <li className={styles.result}>
-      <span className={check.ok ? styles.good : styles.bad}>
-        {check.ok ? "✓" : "✕"} <span className="visually-hidden">{check.ok ? "passed:" : "failed:"}</span> {check.check}
+      <span className={level.className}>
+        {level.sign} <span className="visually-hidden">{level.word}</span> {check.check}
       </span>
       <span>
         {check.detail}

@@ -1,0 +1,48 @@
+"""Checks of what works for jobs: workers, sweeps, and the alerts that they raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stationmaster.control.periodic.sweep import SEPARATE_SWEEP, SWEEP
+from stationmaster.control.worker.background import running_worker
+from stationmaster.durations import format_duration
+from stationmaster.settings import Settings
+from stationmaster.station.checks import CheckResult, failed, passed
+from stationmaster.store.store import Store
+
+_SWEEPS_MISSED = 3
+_FREE = ("loopback", "ssh")  # providers whose machines are not rented
+_START_HINT = "any command starts one; `stationmaster doctor --service` prints a systemd unit that keeps it running"
+
+
+def worker_results(store: Store, settings: Settings) -> Iterator[CheckResult]:
+    yield _worker(store, settings)
+    yield _sweep(store, settings)
+    for alert in store.alerts.open():
+        yield failed("alert", f"{alert.job_id or ''} {alert.message}".strip())
+
+
+def _worker(store: Store, settings: Settings) -> CheckResult:
+    worker = running_worker(settings.home)
+    if worker is not None:
+        return passed("worker", f"running (pid {worker.pid}, version {worker.version}, log {worker.log})")
+    if not settings.uses_sqlite and (alive := store.workers.alive()):
+        return passed("worker", f"running: {', '.join(f'{one.owner} ({one.version})' for one in alive)}")
+    if waiting := store.jobs.count_needing_a_worker():
+        return failed("worker", f"not running, but {waiting} job(s) or machine(s) need one", _START_HINT)
+    return passed("worker", "not running, not needed")
+
+
+def _sweep(store: Store, settings: Settings) -> CheckResult:
+    """Whether machines that no job needs would be found: a worker sweeps, and so does `stationmaster sweeper`."""
+    last = store.periodic.last_run_at(SWEEP, SEPARATE_SWEEP)
+    age = None if last is None else max(0.0, store.now() - last)
+    when = "no sweep yet" if age is None else f"last sweep {format_duration(age)} ago"
+    billing = [rental for rental in store.rentals.not_gone() if rental.provider not in _FREE]
+    overdue_after = _SWEEPS_MISSED * max(settings.worker.sweep, settings.sweep.every)
+    oldest = min((rental.requested_at for rental in billing), default=store.now())
+    if billing and (age if age is not None else store.now() - oldest) > overdue_after:
+        hint = "start a worker, or run `stationmaster sweeper`; `stationmaster sweep` looks once"
+        return failed("sweep", f"{when}, and {len(billing)} machine(s) may bill", hint)
+    return passed("sweep", when if billing else f"{when}; no rented machine")
