@@ -62,7 +62,7 @@ def api_page(made: str) -> str:
         *_kinds_of_errors(),
         "",
         "## Documents",
-        *(line for name, schema in _documents(description) for line in _document(name, schema)),
+        *(line for name, schema in _documents(description) for line in document_lines(name, schema)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -108,7 +108,7 @@ def _overview(operations: list[dict[str, Any]]) -> Iterator[str]:
     for tag in _tags(operations):
         for each in operations:
             if each["tag"] == tag:
-                yield f"| [`{each['title']}`](#{each['operationId']}) | {_cell(each['summary'])} | {_right(each)} |"
+                yield f"| [`{each['title']}`](#{each['operationId']}) | {in_cell(each['summary'])} | {_right(each)} |"
 
 
 def _tag_section(tag: str, operations: list[dict[str, Any]]) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _parameter(parameter: dict[str, Any]) -> str:
     if default is not None:
         meaning = f"{meaning} Default: `{str(default).lower() if isinstance(default, bool) else default}`."
     required = " (required)" if parameter.get("required") and parameter["in"] != "path" else ""
-    return f"| `{parameter['name']}`{required} | {parameter['in']} | {_type(schema)} | {_cell(meaning)} |"
+    return f"| `{parameter['name']}`{required} | {parameter['in']} | {_type(schema)} | {in_cell(meaning)} |"
 
 
 def _content(answer: dict[str, Any]) -> str:
@@ -182,7 +182,7 @@ def _is_ours_to_skip(name: str) -> bool:
     return name.startswith("Page_") or name in ("HTTPValidationError", "ValidationError")
 
 
-def _document(name: str, schema: dict[str, Any]) -> Iterator[str]:
+def document_lines(name: str, schema: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield f"### {_plain_name(name)}"
     yield ""
@@ -198,7 +198,7 @@ def _document(name: str, schema: dict[str, Any]) -> Iterator[str]:
     yield "|---|---|---|"
     for field, of_field in schema["properties"].items():
         mark = " (required)" if field in required else ""
-        yield f"| `{field}`{mark} | {_type(of_field)} | {_cell(of_field.get('description', ''))} |"
+        yield f"| `{field}`{mark} | {_type(of_field)} | {in_cell(of_field.get('description', ''))} |"
 
 
 def _type(schema: dict[str, Any]) -> str:
@@ -260,8 +260,8 @@ def _kinds_of_errors() -> Iterator[str]:
         if isinstance(kind, type) and issubclass(kind, errors.StationmasterError)
     }
     for name, kind in sorted(found.items(), key=lambda item: (item[1].http_status, item[0])):
-        yield f"| `{name}` | {kind.http_status} | {_cell((kind.__doc__ or '').strip().splitlines()[0])} |"
+        yield f"| `{name}` | {kind.http_status} | {in_cell((kind.__doc__ or '').strip().splitlines()[0])} |"
 
 
-def _cell(text: str) -> str:
+def in_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")

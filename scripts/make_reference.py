@@ -1,4 +1,4 @@
-"""Generates the reference pages from the code: commands, settings, exit codes, states, recipe schema, HTTP API.
+"""Generates the reference pages from the code: commands, settings, exit codes, states, recipe schema, JSON, HTTP API.
 
 `python -m scripts.make_reference` writes them; with `--check` it writes nothing and exits 1 if one is out of date.
 """
@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from scripts.api_page import api_page
+from scripts.json_page import json_page
 from stationmaster import errors, model
 from stationmaster.cli.commands import GROUPS, loaded_tree
 from stationmaster.cli.help_pages import argument_in_usage, argument_word, option_words
@@ -56,6 +57,7 @@ def pages() -> dict[str, str]:
         "cli.md": cli_page(),
         "settings.md": settings_page(),
         "exit-codes.md": exit_codes_page(),
+        "json.md": json_page(_MADE),
         "states.md": states_page(),
         "recipe.schema.json": json.dumps(json_schema(), indent=2) + "\n",
     }

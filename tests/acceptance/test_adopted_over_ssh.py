@@ -15,6 +15,7 @@ import pytest
 from stationmaster.control.worker.background import running_worker
 from tests.support.asynchronous_tests import names_in
 from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.commands.json_documents import assert_documented
 from tests.support.jobs.hand_started import HandStarted, hand_started
 from tests.support.machines.own_hosts import environ_with_hosts, host_behind
 from tests.support.servers.sshd import Sshd, running_sshd
@@ -58,9 +59,12 @@ class Mine:
 
     def __init__(self, environ: dict[str, str], training: HandStarted, *words: str) -> None:
         self.environ = environ
-        adopted = stationmaster("adopt", "box", *training.words, "--id", "mine", "--yes", *words, environ=environ)
+        adopt = ("adopt", "box", *training.words, "--id", "mine", "--yes", *words)
+        adopted = stationmaster(*adopt, environ=environ)
         assert adopted.returncode == 0, adopted.stderr
         self.said = adopted.stdout
+        # The same id again changes nothing.
+        assert_documented("adopt", answer_of(*adopt, "--json", environ=environ))
 
     def show(self) -> dict[str, Any]:
         shown: dict[str, Any] = answer_of("show", "mine", "--events", "--json", environ=self.environ)
@@ -159,6 +163,7 @@ def test_a_host_that_is_no_host_or_does_not_answer_is_said(environ: dict[str, st
 def test_a_dry_run_looks_and_makes_no_job(environ: dict[str, str], training: HandStarted) -> None:
     seen = answer_of("adopt", "box", *training.words, "--dry-run", "--json", environ=environ)
     assert (seen["adopted"]["pid"], seen["recipe"]) == (training.pid, "adopted@1")
+    assert_documented("adopt --dry-run", seen)
     assert stationmaster("adopt", "box", *training.words, environ=environ).returncode != 0, "nobody was asked"
     assert answer_of("jobs", "--all", "--json", environ=environ) == []
 

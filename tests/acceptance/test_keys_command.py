@@ -12,6 +12,7 @@ import pytest
 
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.commands.json_documents import assert_documented
 from tests.support.machines.own_hosts import environ_with_hosts, host_behind
 from tests.support.servers.sshd import Sshd, running_sshd
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
@@ -51,7 +52,10 @@ def test_setup_makes_a_pair_that_only_its_owner_reads_and_registers_it_once(
     keys = customer.http.get("/api/v0/ssh/").json()
     customer.close()
     assert [key["key"].split()[:2] for key in keys] == [first["public_key"].split()[:2]]
-    assert answer_of("keys", "check", "--json", environ=environ)["providers"]["vastai"]["knows_ours"] is True
+    checked = answer_of("keys", "check", "--json", environ=environ)
+    assert checked["providers"]["vastai"]["knows_ours"] is True
+    assert_documented("keys setup", first)
+    assert_documented("keys check", checked)
 
 
 def test_check_names_every_cause_of_a_key_that_is_not_known(vast_url: str, person: dict[str, str]) -> None:
@@ -93,6 +97,7 @@ def test_a_host_key_is_pinned_only_when_a_person_says_so(sshd: Sshd, tmp_path: P
     assert known == f"[127.0.0.1]:{sshd.port} {' '.join(sshd.host_key.split()[:2])}\n"
     again = stationmaster("keys", "trust", f"127.0.0.1:{sshd.port}", environ=environ)
     assert (again.returncode, "shows the pinned key" in again.stdout) == (0, True)
+    assert_documented("keys trust", answer_of("keys", "trust", "box", "--json", environ=environ))
 
 
 def test_a_changed_host_key_is_shown_beside_the_old_one(sshd: Sshd, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from stationmaster.control.worker.background import running_worker
 from stationmaster.model import Outcome, State
 from tests.support.capabilities import require
 from tests.support.commands.command_line import stationmaster
+from tests.support.commands.json_documents import assert_documented
 from tests.support.jobs.local_world import write_pictures
 from tests.support.vast.official_vast import OfficialClient
 from tests.support.vast.simulator_service import ACCOUNT_KEY, Service, simulator_service
@@ -170,7 +171,9 @@ def test_a_demo_changes_nothing_outside_its_home(who: str, open_folder: Path) ->
     before, owned_before = _listing(person, except_for=home), _owned_by(_NOBODY, except_for=open_folder)
     done = subprocess.run(command, env=environ, cwd="/", capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["machines_left"] == 0
+    result = json.loads(done.stdout)
+    assert result["machines_left"] == 0
+    assert_documented("demo", result)
     _until_its_worker_left(home)
     assert _listing(person, except_for=home) == before
     assert _owned_by(_NOBODY, except_for=open_folder) <= owned_before

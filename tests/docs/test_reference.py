@@ -30,7 +30,7 @@ def _make_reference() -> ModuleType:
 
 MAKE_REFERENCE = _make_reference()
 REFERENCE = ROOT / "docs" / "reference"
-MADE = ["api.md", "cli.md", "exit-codes.md", "recipe.schema.json", "settings.md", "states.md"]
+MADE = ["api.md", "cli.md", "exit-codes.md", "json.md", "recipe.schema.json", "settings.md", "states.md"]
 
 
 @pytest.mark.parametrize("name", MADE)

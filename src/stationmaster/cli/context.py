@@ -21,6 +21,8 @@ from stationmaster.printable import json_text, one_line
 from stationmaster.station import LONGEST_NAME
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel  # only JSON needs it
+
     from stationmaster.station.base import Station  # imports every noun; most commands need few
     from stationmaster.station.local.station import LocalStation
 
@@ -190,6 +192,10 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     sys.stdout.write(json_text(value, indent=indent) + "\n")
 
 
+def print_document(document: BaseModel) -> None:
+    print_json(document.model_dump(mode="json"))
+
+
 def print_lines(lines: Iterable[str]) -> None:
     """Print each as one line, whatever others wrote into it."""
     for line in lines:
@@ -199,6 +205,8 @@ def print_lines(lines: Iterable[str]) -> None:
 def print_note(context: typer.Context, job_id: str, note: str, *, as_json: bool) -> None:
     """Print what happens to a job now."""
     if as_json or options_of(context).as_json:
-        print_json({"id": job_id, "note": note})
+        from stationmaster.cli.answers import JobNote
+
+        print_document(JobNote(id=job_id, note=note))
     else:
         print_lines([f"{job_id}: {note}"])

@@ -13,11 +13,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json, print_lines
+from stationmaster.cli.answers import DemoResult
+from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_document, print_lines
 from stationmaster.cli.demo_page import is_attended, page_beside, show_until_interrupted
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES, quote_lines
@@ -72,7 +73,7 @@ def demo(
         code = follow(station, job.id, as_json=False) if not as_json else _wait(station, job.id)
         view = station.jobs.view(job.id)
         if as_json:
-            print_json(_result(view))
+            print_document(_result(view))
         elif view.job.outcome is not None:
             _conclude(view)
             if page is not None and is_attended():
@@ -158,20 +159,20 @@ def _wait(station: LocalStation, job_id: str) -> int:
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
 
 
-def _result(view: JobView) -> dict[str, Any]:
+def _result(view: JobView) -> DemoResult:
     job = view.job
-    return {
-        "job": job.id,
-        "outcome": job.outcome,
-        "reason": job.reason,
-        "model": job.model.address,
-        "steps": job.progress.step,
-        "first_loss": job.progress.first_loss,
-        "last_loss": job.progress.loss,
-        "cost_usd": view.cost / 1_000_000,
-        "machines_left": sum(rental.gone_at is None for rental in view.rentals),
-        "seconds": None if job.ended_at is None else round(job.ended_at - job.created_at, 1),
-    }
+    return DemoResult(
+        job=job.id,
+        outcome=job.outcome,
+        reason=job.reason,
+        model=job.model.address,
+        steps=job.progress.step,
+        first_loss=job.progress.first_loss,
+        last_loss=job.progress.loss,
+        cost_usd=view.cost / 1_000_000,
+        machines_left=sum(rental.gone_at is None for rental in view.rentals),
+        seconds=None if job.ended_at is None else round(job.ended_at - job.created_at, 1),
+    )
 
 
 def _conclude(view: JobView) -> None:

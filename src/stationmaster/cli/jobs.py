@@ -17,6 +17,7 @@ from stationmaster.cli.context import (
     local_station_of,
     named,
     options_of,
+    print_document,
     print_json,
     print_lines,
     print_note,
@@ -25,9 +26,9 @@ from stationmaster.cli.context import (
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.cli.render import dated_lines, job_json, job_line, view_lines
-from stationmaster.errors import UserError
+from stationmaster.errors import AlreadyEnded, UserError
 from stationmaster.event_sentences import heartbeat_sentence, sentence
-from stationmaster.model import Desired
+from stationmaster.model import Desired, Job
 from stationmaster.printable import one_line
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def remove(
             return
         station.jobs.remove(found.id)
     if as_json or options_of(context).as_json:
-        print_json({"id": found.id, "removed": True})
+        from stationmaster.cli.answers import RemovedJob
+
+        print_document(RemovedJob(id=found.id))
     else:
         typer.echo(f"removed {found.id}")
 
@@ -161,8 +164,7 @@ def stop(
       stationmaster stop cats --json
     """
     with station_of(context) as station:
-        wanted = station.jobs.desire(station.jobs.find(job).id, Desired.STOP)
-        print_note(context, wanted.job.id, wanted.note, as_json=as_json)
+        _desire(context, station, station.jobs.find(job), Desired.STOP, as_json=as_json)
 
 
 def cancel(
@@ -193,8 +195,17 @@ def cancel(
                 )
             if not typer.confirm(f"{one_line(lost)} would be lost. Cancel anyway?"):
                 return
-        wanted = station.jobs.desire(found.id, Desired.CANCEL_KEEP if keep else Desired.CANCEL)
-        print_note(context, found.id, wanted.note, as_json=as_json)
+        _desire(context, station, found, Desired.CANCEL_KEEP if keep else Desired.CANCEL, as_json=as_json)
+
+
+def _desire(context: typer.Context, station: Station, job: Job, desired: Desired, *, as_json: bool) -> None:
+    try:
+        note = station.jobs.desire(job.id, desired).note
+    except AlreadyEnded as ended:
+        if not (as_json or options_of(context).as_json):
+            raise
+        note = str(ended)  # no error: the exit code is 0, so a program must get its document
+    print_note(context, job.id, note, as_json=as_json)
 
 
 def pull(
@@ -219,7 +230,9 @@ def pull(
         with as_the_person():
             copies = station.artifacts.pull(found, target)
         if as_json or options_of(context).as_json:
-            print_json({"files": [str(copy) for copy in copies]})
+            from stationmaster.cli.answers import CopiedFiles
+
+            print_document(CopiedFiles(files=tuple(map(str, copies))))
         else:
             print_lines(map(str, copies))
 

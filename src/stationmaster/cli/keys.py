@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json
+from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_document
 from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.errors import UserError
 from stationmaster.printable import one_line
@@ -34,7 +34,7 @@ def setup(context: typer.Context, as_json: JsonOption = False) -> None:
     with local_station_of(context, wake=False) as station:
         standing = station.keys.setup()
     if as_json or options_of(context).as_json:
-        return print_json(_as_json(standing))
+        return _print_document(standing)
     typer.echo(f"{'created' if standing.made else 'found'} {standing.private_path}")
     for name in standing.providers:
         typer.echo(f"{name} has the key")
@@ -58,7 +58,7 @@ def check(context: typer.Context, as_json: JsonOption = False) -> None:
     with local_station_of(context, wake=False) as station:
         standing = station.keys.check()
     if as_json or options_of(context).as_json:
-        print_json(_as_json(standing))
+        _print_document(standing)
     else:
         _show(standing)
     if not standing.providers or not all(account.knows_ours for account in standing.providers.values()):
@@ -91,22 +91,29 @@ def trust(
             _confirm(yes=yes)
             station.keys.pin(host, offered.key)
     if as_json:
-        changed = {"host": host, "key": offered.key.line, "file": offered.file, "changed": offered.is_new}
-        return print_json(changed)
+        from stationmaster.cli.answers import PinnedHostKey
+
+        pinned = PinnedHostKey(host=host, key=offered.key.line, file=offered.file, changed=offered.is_new)
+        return print_document(pinned)
     typer.echo(f"pinned in {offered.file}" if offered.is_new else f"{host} shows the pinned key; nothing was changed")
     return None
 
 
-def _as_json(standing: KeyStanding) -> dict[str, Any]:
-    return {
-        "private_key_path": standing.private_path,
-        "public_key": standing.public.line,
-        "made": standing.made,
-        "providers": {
-            name: {"knows_ours": account.knows_ours, "keys": [key.line for key in account.keys]}
-            for name, account in standing.providers.items()
-        },
+def _print_document(standing: KeyStanding) -> None:
+    from stationmaster.cli.answers import OwnKey, ProviderKeys
+
+    providers = {
+        name: ProviderKeys(knows_ours=account.knows_ours, keys=tuple(key.line for key in account.keys))
+        for name, account in standing.providers.items()
     }
+    print_document(
+        OwnKey(
+            private_key_path=standing.private_path,
+            public_key=standing.public.line,
+            made=standing.made,
+            providers=providers,
+        )
+    )
 
 
 def _show(standing: KeyStanding) -> None:

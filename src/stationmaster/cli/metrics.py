@@ -19,6 +19,7 @@ from stationmaster.cli.context import (
     json_option,
     named,
     options_of,
+    print_document,
     print_json,
     print_lines,
     station_of,
@@ -134,8 +135,7 @@ def metrics(
         elif export is not None:
             with as_the_person():
                 written = source.export(export, table)
-            answer = {"file": str(written.path), "rows": written.rows}
-            print_json(answer) if as_json else typer.echo(f"wrote {written.rows} rows to {written.path}")
+            _tell_exported(written, as_json=as_json)
         elif table is not None:
             rows = source.rows(table)
             print_json({"table": table, "columns": rows.as_lists()}) if as_json else write_csv_rows(sys.stdout, rows)
@@ -248,6 +248,15 @@ def _import(source: _Source, path: Path, *, as_json: bool) -> None:
     typer.echo(f"stored {stored.rows} rows of {path} ({stored.kind}): {', '.join(stored.series)}")
     for note in stored.notes:
         typer.echo(f"note: {note}", err=True)
+
+
+def _tell_exported(written: Exported, *, as_json: bool) -> None:
+    if as_json:
+        from stationmaster.cli.answers import ExportedRows  # imports the documents of all nouns
+
+        return print_document(ExportedRows(file=str(written.path), rows=written.rows))
+    typer.echo(f"wrote {written.rows} rows to {written.path}")
+    return None
 
 
 def _show(source: _Source, wanted: _Wanted) -> None:

@@ -13,6 +13,7 @@ from stationmaster.cli.context import (
     given_path,
     named,
     options_of,
+    print_document,
     print_json,
     print_lines,
     station_of,
@@ -118,7 +119,9 @@ def download(
     with station_of(context, wake=False) as station, as_the_person():
         copy = station.models.download(model, target)
     if as_json or options_of(context).as_json:
-        return print_json({"file": str(copy)})
+        from stationmaster.cli.answers import CopiedFile
+
+        return print_document(CopiedFile(file=str(copy)))
     print_lines([str(copy)])
     return None
 

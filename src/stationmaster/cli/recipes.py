@@ -14,6 +14,7 @@ from stationmaster.cli.context import (
     given_path,
     local_station_of,
     options_of,
+    print_document,
     print_json,
     print_lines,
     station_of,
@@ -145,7 +146,9 @@ def new_recipe(
     with local_station_of(context, wake=False) as station, as_the_person():
         written = station.recipes.write_skeleton(folder)
     if as_json or options_of(context).as_json:
-        return print_json({"recipe": str(written)})
+        from stationmaster.cli.answers import WrittenRecipe
+
+        return print_document(WrittenRecipe(recipe=str(written)))
     typer.echo(f"wrote {written}")
     typer.echo(f"next: edit it, then run `stationmaster recipes lint {shlex.quote(str(folder))}`")
     return None

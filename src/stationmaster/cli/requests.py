@@ -11,7 +11,7 @@ from stationmaster.cli.context import (
     JobArgument,
     JsonOption,
     options_of,
-    print_json,
+    print_document,
     print_lines,
     print_note,
     station_of,
@@ -67,7 +67,10 @@ def _send_request(context: typer.Context, reference: str, request: Request, *, w
             return print_note(context, wanted.job.id, wanted.note, as_json=as_json)
         answer = _wait_for_answer(station, wanted.job.id, request, wanted.job.times_asked(request))
         if as_json or options_of(context).as_json:
-            print_json({"id": wanted.job.id, "note": wanted.note, "answer": answer})
+            from stationmaster.cli.answers import AnsweredRequest, RequestAnswer
+
+            found = None if answer is None else RequestAnswer.model_validate(answer)
+            print_document(AnsweredRequest(id=wanted.job.id, note=wanted.note, answer=found))
         else:
             print_lines(_answer_lines(wanted.job.id, request, answer))
         if answer is None or not answer.get("files"):

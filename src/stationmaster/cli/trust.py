@@ -43,7 +43,10 @@ def trust(
 
 def _print_trusted(files: Sequence[SettingsFile], *, as_json: bool) -> None:
     if as_json:
-        print_json([{"path": str(file.path), "sha256": file.sha256, "settings": file.names} for file in files])
+        from stationmaster.cli.answers import TrustedFile
+
+        trusted = [TrustedFile(path=str(file.path), sha256=file.sha256, settings=file.names) for file in files]
+        print_json([file.model_dump(mode="json") for file in trusted])
         return
     for file in files:
         names = ", ".join(file.names) or "nothing"
@@ -52,7 +55,9 @@ def _print_trusted(files: Sequence[SettingsFile], *, as_json: bool) -> None:
 
 def _print_forgotten(paths: Sequence[Path], *, as_json: bool) -> None:
     if as_json:
-        print_json([{"path": str(path)} for path in paths])
+        from stationmaster.cli.answers import ForgottenFile
+
+        print_json([ForgottenFile(path=str(path)).model_dump(mode="json") for path in paths])
         return
     for path in paths:
         typer.echo(f"no longer trusted: {one_line(str(path))}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_document, print_json, print_lines, station_of
 from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.model import Role
 from stationmaster.station.users import User, UserChanges
@@ -171,7 +171,9 @@ def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = Fal
     with station_of(context, wake=False) as station:
         station.users.remove(name)
     if as_json or options_of(context).as_json:
-        return print_json({"name": name, "removed": True})
+        from stationmaster.cli.answers import RemovedUser
+
+        return print_document(RemovedUser(name=name))
     typer.echo(f"removed {name}")
     return None
 

@@ -17,6 +17,7 @@ from stationmaster.model import Place, Registration, SamplePicture, TrainedModel
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.commands.cli_runs import Home
+from tests.support.commands.json_documents import assert_documented
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 
 WEIGHTS = os.urandom(200_000)
@@ -99,7 +100,7 @@ def test_publish_puts_weights_samples_and_card_on_the_hub_once(home: Home, model
     assert yaml.safe_load(card.split("---\n")[1])["widget"][0]["text"] == "ohwx cat: asleep"
     assert "- Completed steps: 3500 (87.5%)" in card
     commits = len(hub.repos["model", REPO].commits)
-    assert run("models", "publish", SLUG).code == 0
+    assert_documented("models publish", run("models", "publish", SLUG, "--json").json())
     assert len(hub.repos["model", REPO].commits) == commits
     places = home.run("models", "show", SLUG, "--json").json()["places"]
     assert [place["kind"] for place in places] == ["home", "hub"]

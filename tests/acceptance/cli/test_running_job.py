@@ -11,6 +11,7 @@ import pytest
 
 from stationmaster.model import Desired, Outcome, Reason
 from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.json_documents import assert_documented
 from tests.support.waiting import until
 
 ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10", "-p", "sample_every=100000")
@@ -69,7 +70,12 @@ def test_samples_and_a_checkpoint_are_had_while_it_trains(running: Home) -> None
     assert all(Path(place).stat().st_size for place in places)
     saved = running.run("save", "long", "--wait", "--json")
     assert (saved.code, saved.json()["answer"]["state"]) == (0, "saved"), saved.err
-    assert "the training continues" in running.run("save", "long").out
+    assert_documented("save --wait", saved.json())
+    assert_documented("sample --wait", running.run("sample", "long", "--wait", "--json").json())
+    assert_documented("sample", running.run("sample", "long", "--json").json())
+    noted = running.run("save", "long", "--json").json()
+    assert_documented("save", noted)
+    assert "the training continues" in noted["note"]
     assert running.job("long").desired is Desired.RUN
 
 

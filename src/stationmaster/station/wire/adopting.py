@@ -32,6 +32,7 @@ class AdoptBody(RequestDocument):
     provider: Name | None = None
     """Provider of the instance; default: the server's."""
     account: Name | None = None
+    """Account of the provider that has the instance; null: the default one."""
     id: Name | None = None
     """Id of the job."""
     max_hours: float | None = Field(default=None, gt=0, lt=10_000, allow_inf_nan=False)
@@ -83,7 +84,9 @@ class AdoptedDocument(Document):
     target: str
     """The machine, as it was named."""
     log: str
+    """The path or pattern of its log on the machine."""
     output: str | None
+    """The folder with its checkpoints on the machine."""
     pid: int | None
     """Id of its process; null: not identified, so its end cannot be seen."""
     command: str
@@ -91,11 +94,13 @@ class AdoptedDocument(Document):
     started_at: Instant | None
     """When its process started."""
     instance: str | None
+    """The provider's id of the rented machine; null for a machine of your own."""
     rented_at: Instant | None
     """When the instance was rented, if that is known; its cost before the adoption is not counted."""
     release: bool
     """Whether the instance is destroyed when the training is over."""
     stop_signal: StopSignal
+    """The signal that `stop` sends to it."""
     unknown: tuple[str, ...]
     """What cannot be known of it, as sentences."""
 

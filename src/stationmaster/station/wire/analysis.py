@@ -16,8 +16,11 @@ class EvidenceDocument(Document):
     """One measured fact behind a recommendation."""
 
     what: str = Field(examples=["peak GPU memory"])
+    """What was measured."""
     value: Any
+    """The measured value."""
     unit: str = Field(default="", examples=["GB"])
+    """Its unit; empty for a plain number or a text."""
     threshold: Any = None
     """What the value crossed, where there is such a limit."""
 
@@ -28,13 +31,17 @@ class RecommendationDocument(Document):
     severity: str = Field(examples=["warning"])
     """`critical`, `warning` or `info`."""
     title: str
+    """The recommendation in a few words."""
     action: str
     """What to change."""
     impact: str
     """The expected gain."""
     config_path: str = Field(examples=["parameters.batch_size"])
+    """Where the setting is: in the trainer's config, or `parameters.NAME` of the job."""
     current_value: Any
+    """What the run used."""
     recommended_value: Any
+    """What the next run should use."""
     rule: str
     """The rule that found it."""
     lever: str
@@ -44,6 +51,7 @@ class RecommendationDocument(Document):
     confidence: str = Field(examples=["high"])
     """`high`, `medium` or `low`."""
     evidence: tuple[EvidenceDocument, ...]
+    """The measured facts behind it."""
 
 
 class LogErrorDocument(Document):
@@ -54,11 +62,15 @@ class LogErrorDocument(Document):
     level: str = Field(examples=["ERROR"])
     """`ERROR`: ended the training, spoilt it or lost work; `WARNING`: had no consequence."""
     message: str
+    """The line of the log that reports it."""
     memory_at_time_gb: float | None
+    """Memory in use at that time; null: not measured."""
     kind: str
+    """What kind of problem it is, such as `oom`."""
     count: int
     """How often it occurs."""
     traceback: str | None
+    """The stack trace, if the log has one."""
 
 
 class ReportSummaryDocument(Document):
@@ -69,9 +81,13 @@ class ReportSummaryDocument(Document):
     peak_memory_gb: float | None
     """Of the memory that matters; see `memory_pool`."""
     total_memory_gb: float | None
+    """How much of that memory there is."""
     training_completed: bool
+    """Whether the training reached its end."""
     steps_completed: int | None
+    """The last step that it reached."""
     duration_minutes: float | None
+    """From its first to its last sign of life."""
     memory_pool: str | None
     """`gpu`, `system` or `container`."""
     total_steps: int | None
@@ -86,21 +102,28 @@ class TimelinePointDocument(Document):
     timestamp: float | None = None
     """Seconds since 1970 by the machine's clock."""
     memory_gb: float | None = None
+    """Memory in use."""
     memory_percent: float | None = None
+    """The same as a share of all of it."""
     event: str | None = None
+    """What happened."""
     step: int | None = None
+    """The training step at that time."""
 
 
 class ReportDocument(Document):
     """The analysis of a run."""
 
     job_id: str
+    """The job, or the name of the run in the file."""
     health: str = Field(examples=["good"])
     """`good`, `warning`, `critical` or `unknown`."""
     summary: ReportSummaryDocument
+    """The run in a few figures."""
     recommendations: tuple[RecommendationDocument, ...]
     """What to change, most important first."""
     log_errors: tuple[LogErrorDocument, ...]
+    """Each problem in the log, once."""
     metrics_timeline: tuple[TimelinePointDocument, ...]
     """Memory and events over time, thinned for a chart."""
     notes: tuple[str, ...]
@@ -122,7 +145,9 @@ class AnalysisDocument(ReportDocument):
     """The analysis of a job's attempt."""
 
     attempt: int
+    """The attempt that was analysed."""
     created_at: Instant
+    """When it was analysed."""
     is_stored: bool
     """False for a training that still runs, and where offers were compared."""
 

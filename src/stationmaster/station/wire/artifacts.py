@@ -22,7 +22,9 @@ class ArtifactDocument(Document):
     size: int
     """In bytes."""
     step: int | None = None
+    """The training step at which it was written."""
     sha256: str | None = None
+    """Its SHA-256, once it is known."""
     verified: bool
     """Whether its hash was checked where it is stored now."""
     is_available: bool

@@ -14,12 +14,15 @@ class AuditEntryDocument(Document):
     """A request that changed something, or that was refused."""
 
     id: int
+    """Its number; later entries have higher ones."""
     at: Instant
+    """When the request was answered."""
     user: str | None = Field(default=None, examples=["ann"])
     """Null: unknown."""
     token: str | None = None
     """The id of the token; null: a browser, or unknown."""
     action: str = Field(examples=["POST /api/jobs/{job}/stop"])
+    """What was asked for: the method and route of the request."""
     subject: str | None = None
     """What it was about, such as the id of a job."""
     status: int = Field(examples=[200])

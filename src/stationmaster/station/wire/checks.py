@@ -14,9 +14,11 @@ class CheckDocument(Document):
     """One check of the server."""
 
     check: str = Field(examples=["store"])
+    """What was checked."""
     ok: bool
     """False only if the check failed: a warning is ok."""
     detail: str
+    """What was found."""
     hint: str = ""
     """What to do if it is not ok."""
     level: CheckLevel = Field(examples=["warn"])

@@ -16,15 +16,21 @@ class PaidLineDocument(Document):
     """What one machine cost, and its split into training, stalled and idle time."""
 
     job: str
+    """Id of the job."""
     rental: str
     """The label of the machine."""
     kind: str = Field(examples=["gpu"])
+    """What is paid for, such as `gpu`."""
     rate_per_hour_micros: int
+    """Price per hour in micro-dollars."""
     started_at: Instant
+    """When it began to cost."""
     ended_at: Instant | None
     """Null: it still costs."""
     amount_micros: int
+    """Cost so far in micro-dollars."""
     training_micros: int
+    """The part of it while the training made progress."""
     stalled_micros: int
     """A training ran, but made no progress."""
     idle_micros: int
@@ -76,6 +82,7 @@ class BudgetDocument(Document):
     """The limits on what one user spends, and how much of them is used."""
 
     user: str
+    """Whose limits these are."""
     daily_limit_usd: Usd | None
     """Jobs wait in the queue as long as they would exceed it; null: no limit."""
     committed_usd: Usd
@@ -109,7 +116,9 @@ class CostPartDocument(Document):
     """What machines cost in one hour or day."""
 
     start: Instant
+    """When the hour or day begins."""
     amount_usd: Usd
+    """What all machines cost in it."""
     split_usd: dict[str, Usd] = Field(default={}, examples=[{}])
     """By the names that were asked for, those without a cost left out."""
 
@@ -118,10 +127,15 @@ class CostsOverTimeDocument(Document):
     """What machines cost in each hour or day; those that still run are counted until now."""
 
     start: Instant
+    """When the first part begins."""
     end: Instant
+    """When the last part ends."""
     part_seconds: float
+    """Length of a part: an hour, or a day."""
     total_usd: Usd
+    """The sum of all parts."""
     parts: tuple[CostPartDocument, ...]
+    """The hours or days, oldest first."""
 
     @classmethod
     def of(cls, found: CostsOverTime) -> Self:

@@ -29,6 +29,7 @@ class CreditSettingsDocument(Document):
     """Whether jobs are paid with credits, and how credits are shown."""
 
     enabled: bool
+    """Whether jobs are paid with credits."""
     points_per_dollar: int | None = None
     """Null: credits are dollars."""
 
@@ -40,16 +41,22 @@ class LotDocument(Document):
     """Credits that came in together."""
 
     id: str
+    """Id of these credits."""
     amount_micros: int
+    """How many came in, in micro-dollars."""
     remaining_micros: int
+    """How many are left, in micro-dollars."""
     expires_at: Instant | None = None
+    """When the rest expires; null: never."""
     at: Instant
+    """When they came in."""
 
 
 class AccountDocument(Document):
     """What a user can spend. Amounts are whole micro-dollars."""
 
     user: str = Field(examples=["ann"])
+    """Whose account it is."""
     balance_micros: int = Field(examples=[12_500_000])
     """What they can spend."""
     held_micros: int
@@ -112,9 +119,11 @@ class GrantDocument(RequestDocument):
     """Credits for a user."""
 
     amount_micros: int = Field(gt=0, le=LARGEST_AMOUNT, examples=[25_000_000])
+    """How much to add, in micro-dollars."""
     reason: Reason
     """Shown in the statement."""
     kind: Literal["grant", "top-up", "reward"] = "grant"
+    """Shown in the statement."""
     expires_in_seconds: float | None = Field(default=None, gt=0, le=LONGEST_SECONDS, examples=[2_592_000])
     """What is left of them expires then; null: never."""
     key: Key | None = None
@@ -203,17 +212,23 @@ class EntryDocument(Document):
     seq: int
     """Counts all entries."""
     at: Instant
+    """When it was written."""
     user: str = Field(examples=["ann"])
+    """Whose credits changed."""
     kind: str = Field(examples=["GRANT"])
+    """What happened, such as `GRANT`, `HOLD` or `SETTLEMENT`."""
     balance_micros: int
     """What it adds to what the user can spend."""
     held_micros: int
     """What it adds to what is held for jobs."""
     job: str | None = None
+    """The job that it is for; null: none."""
     attempt: int | None = None
+    """The attempt of that job."""
     lot: str
     """The credits that it takes from or adds to."""
     key: str | None = None
+    """The id under which it was asked for; repeating it changes nothing."""
     note: str
     """The reason."""
     actor: str
@@ -261,8 +276,11 @@ class ProofDocument(Document):
     """The result of checking the ledger."""
 
     sound: bool
+    """Whether everything adds up."""
     entries: int
+    """How many entries were checked."""
     accounts: int
+    """How many users were checked."""
     balance_micros: int
     """What all users can spend."""
     held_micros: int

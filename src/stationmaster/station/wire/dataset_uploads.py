@@ -21,6 +21,7 @@ class StartUpload(RequestDocument):
     recipe: str | None = Field(default=None, max_length=200, examples=["tiny-lora@1"])
     """Each file is checked against the rules of this recipe while it arrives."""
     trigger: str | None = Field(default=None, max_length=200, examples=["ohwx"])
+    """The word that captions should contain."""
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$", examples=[None])
     """If one archive is uploaded: its SHA-256. An upload of yours with the same content is answered again."""
     size: int | None = Field(default=None, ge=1, le=2**50, examples=[None])
@@ -36,14 +37,19 @@ class UploadDocument(Document):
     """An uploaded dataset."""
 
     id: str = Field(examples=[_ID])
+    """Id of the upload."""
     reference: str = Field(examples=[f"upload:{_ID}"])
     """The `dataset` of a request to train on it."""
     owner: str = Field(examples=["anna"])
+    """The user who uploads."""
     name: str = Field(examples=["cats"])
+    """Name of the dataset."""
     created_at: Instant
+    """When it was started."""
     expires_at: Instant
     """It is removed then, unless it is used before."""
     files: int
+    """The files that were uploaded so far."""
     bytes: int
     """How many have arrived."""
     complete: bool
@@ -51,6 +57,7 @@ class UploadDocument(Document):
     recipe: str | None = Field(default=None, examples=["tiny-lora@1"])
     """Whose rules it is checked against, as named when the upload began."""
     trigger: str | None = Field(default=None, examples=["ohwx"])
+    """The word that captions should contain."""
 
     @classmethod
     def of(cls, upload: Upload) -> Self:
@@ -87,10 +94,13 @@ class UploadedFileDocument(Document):
     """One file of an upload."""
 
     path: str = Field(examples=["cats/01.png"])
+    """Path in the dataset."""
     received: int
     """How many bytes have arrived; the next piece begins here."""
     size: int
+    """Size in bytes."""
     complete: bool
+    """Whether all of it has arrived."""
     problems: tuple[DatasetProblemDocument, ...] = ()
     """What is wrong with the file; only in the answer to its last piece."""
 
@@ -118,6 +128,7 @@ class UploadedPictureDocument(Document):
     """A picture of an upload, with the caption beside it."""
 
     path: str = Field(examples=["cats/01.png"])
+    """Path in the dataset."""
     size: int
     """In bytes."""
     caption: str | None = Field(examples=["a photo of ohwx on a sofa"])

@@ -26,6 +26,7 @@ class DatasetProblemDocument(Document):
     path: str = Field(examples=["cats/01.png"])
     """Relative to the dataset; empty for the dataset as a whole."""
     message: str
+    """What is wrong."""
     fix: str
     """What to do about it."""
 
@@ -51,12 +52,19 @@ class DatasetReportDocument(Document):
     trainable: bool
     """Whether there are no errors."""
     files: int
+    """How many files it has."""
     bytes: int
+    """Size of all files together."""
     images: int
+    """How many images it has."""
     captions: int
+    """How many images have a caption."""
     rows: int
+    """Lines of a text dataset."""
     errors: int
+    """How many problems prevent the training."""
     warnings: int
+    """How many other problems there are."""
     problems: tuple[DatasetProblemDocument, ...]
     """Errors first, then warnings, each by path."""
     repairs: tuple[str, ...] = ()
@@ -93,11 +101,17 @@ class PackedDatasetDocument(Document):
     """A packed dataset on this computer."""
 
     path: str
+    """The archive that was written."""
     sha256: str
+    """SHA-256 of the archive."""
     size: int
+    """Size of the archive in bytes."""
     files: int
+    """How many files are in it."""
     fingerprint: str
+    """Hash of the dataset's files and their names; the same files have the same one."""
     manifest: str
+    """The file that lists its files with their hashes."""
 
     @classmethod
     def of(cls, packed: PackedDataset) -> Self:
@@ -143,6 +157,7 @@ class AskedRules(RequestDocument):
     """What to check a dataset against; a recipe's rules go before the others."""
 
     recipe: str | None = Field(default=None, max_length=200, examples=["tiny-lora@1"])
+    """Check against the rules of this recipe, as `name@version`."""
     trigger: str | None = Field(default=None, max_length=200, examples=["ohwx"])
     """The word that captions should contain."""
 

@@ -109,5 +109,6 @@ class Page(Document, Generic[Item]):
     """One page of a list."""
 
     items: tuple[Item, ...]
+    """The items of this page."""
     next: str | None = Field(default=None, examples=[None])
     """Pass this as `after` to get the next page; null on the last one."""

@@ -21,7 +21,9 @@ class EventDocument(Document):
     version: int
     """The job's version after it; versions have no gaps."""
     at: Instant
+    """When it happened."""
     kind: str = Field(examples=["state"])
+    """What kind of event it is."""
     seq: int = 0
     """Its number among the events of all jobs."""
     job: str = ""

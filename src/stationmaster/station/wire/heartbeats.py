@@ -19,12 +19,15 @@ class HeartbeatDocument(Document):
     """How far a job was when its machine answered. Of a long run the older ones are thinned."""
 
     at: Instant
+    """When the machine answered."""
     kind: Literal["heartbeat"]
+    """Always `heartbeat`, which tells it from an event."""
     step: str | None = Field(default=None, examples=["train"])
     """The step of the plan that ran."""
     percent: float | None = None
     """Of the training's steps."""
     eta_seconds: Number | None = None
+    """Time that the training still needed."""
     sentence: str = Field(default="", examples=["Step train: 45.2%, about 12m left."])
     """The same for people."""
 

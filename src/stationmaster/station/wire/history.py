@@ -30,11 +30,13 @@ class LogDocument(Document):
     seq: int
     """Its number; later pieces have higher numbers."""
     attempt: int
+    """The attempt that printed it."""
     stream: str = Field(examples=["train.1"])
     """Step and try."""
     start: int
     """Offset of its first byte in the file on the machine."""
     end: int
+    """Offset behind its last byte."""
     text: str
     """A character that is split over two pieces is in the later one, so that the texts of an answer can be joined."""
     data: str | None = None
@@ -90,6 +92,7 @@ class LogMatchDocument(Document):
     seq: int
     """The piece of log in which the line ends."""
     attempt: int
+    """The attempt that printed it."""
     stream: str = Field(examples=["train.1"])
     """Step and try."""
     line: int
@@ -125,11 +128,17 @@ class ReadingDocument(Document):
     seq: int
     """Its number; later readings have higher numbers."""
     attempt: int
+    """The attempt that printed it."""
     at: Instant
+    """When it was read."""
     step: int
+    """The training step."""
     loss: Number | None = None
+    """Loss at that step."""
     learning_rate: Number | None = None
+    """Learning rate at that step."""
     steps_per_second: Number | None = None
+    """Speed at that step."""
 
     @classmethod
     def of(cls, seq: int, reading: StepReading) -> Self:

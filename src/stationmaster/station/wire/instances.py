@@ -23,28 +23,37 @@ class MachineDocument(Document):
     """A machine, the verdict on it, and whether a sweep acted on it."""
 
     provider: str = Field(examples=["vastai"])
+    """Where it is rented."""
     instance: str = Field(examples=["26213442"])
     """The provider's id of the machine."""
     label: str
+    """Its label, which names installation, job and attempt."""
     status: MachineStatus
+    """What the provider says of it."""
     job: str | None
     """The job that has rented it."""
     act: Act
     """What the sweep does or would do: `leave`, `destroy`, `stop` (and keep the disk), `alert` (a person looks)."""
     why: str
+    """The reason for the verdict."""
     done: bool
+    """Whether the sweep did it."""
     problem: str | None
     """Why the provider did not do it."""
     created_at: Instant
     """By the provider's clock."""
     price_per_hour_usd: Usd
+    """What it costs per hour."""
     cost_usd: Usd = ZERO
     """So far, by the cost lines of its job; of a machine that has none, its price times its age."""
     gpu: str | None = None
+    """Name of its GPU."""
     gpus: int = 0
+    """How many GPUs it has."""
     machine_id: str | None = None
     """The provider's id of the computer that the machine is on."""
     interruptible: bool = False
+    """Whether a higher bid can take it away."""
     message: str | None = None
     """From the provider."""
 
@@ -99,6 +108,7 @@ class SweepDocument(Document):
     """What a sweep found, and did if it was to act."""
 
     machines: tuple[MachineDocument, ...]
+    """Every machine that was found."""
     gone: tuple[str, ...]
     """Labels of machines that are confirmed to be gone."""
     problems: tuple[str, ...]
@@ -127,7 +137,9 @@ class FleetMachineDocument(Document):
     """A machine that may be destroyed."""
 
     instance: str
+    """The provider's id of the machine."""
     label: str
+    """Its label."""
 
     @classmethod
     def of(cls, machine: FleetMachine) -> Self:
@@ -141,7 +153,9 @@ class DoomedMachine(RequestDocument):
     """A machine to destroy."""
 
     instance: str = Field(max_length=200)
+    """The provider's id of the machine."""
     label: str = Field(max_length=200)
+    """Its label."""
 
     def value(self) -> FleetMachine:
         return FleetMachine(provider_id=self.instance, label=self.label)
@@ -151,6 +165,7 @@ class DestroyMachines(RequestDocument):
     """Machines to destroy at once, data included; their jobs are cancelled."""
 
     machines: tuple[DoomedMachine, ...] = Field(max_length=10_000)
+    """The machines; each must still have this label."""
     count: int = Field(ge=0, le=10_000)
     """How many a person has counted; nothing is done if it is another number."""
 
@@ -166,6 +181,7 @@ class DestroyedDocument(Document):
     cancelled: tuple[str, ...]
     """Jobs that would have rented other machines."""
     report: SweepDocument
+    """What happened to each machine."""
 
     @classmethod
     def of(cls, destroyed: DestroyedMachines) -> Self:

@@ -16,12 +16,17 @@ class CheckpointDocument(Document):
     """A file that the training wrote."""
 
     attempt: int
+    """The attempt that wrote it."""
     path: str = Field(examples=["output/cats.safetensors"])
     """On the machine, relative to the job's folder."""
     kind: str = Field(examples=["checkpoint"])
+    """`checkpoint`, `sample`, `log` or `metrics`."""
     size: int
+    """Size in bytes."""
     step: int | None = None
+    """The training step at which it was written."""
     sha256: str | None = None
+    """Its SHA-256, once it is known."""
     location: str | None = None
     """Where its copy is: a path on the server, or an address."""
     verified_at: float | None = None
@@ -39,6 +44,7 @@ class CatalogueDocument(Document):
     """A job's model in the catalogue."""
 
     slug: str
+    """Its name in the catalogue."""
     places: tuple[str, ...]
     """Its locations."""
     registration: str = Field(examples=["NO"])
@@ -46,11 +52,15 @@ class CatalogueDocument(Document):
     note: str | None
     """On the registration."""
     file_name: str = ""
+    """Name of the model file."""
     sha256: str = ""
+    """SHA-256 of the model file."""
     size: int = 0
+    """Size of the model file in bytes."""
     complete: bool = True
     """Whether the training ended by itself."""
     created_at: Instant = 0.0
+    """When it was added to the catalogue."""
 
     @classmethod
     def of(cls, model: TrainedModel) -> Self:

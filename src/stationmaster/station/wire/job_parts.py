@@ -27,11 +27,17 @@ class ProgressDocument(Document):
     """Progress of the training, as last read."""
 
     step: int | None = None
+    """The last training step that was read."""
     total_steps: int | None = None
+    """Steps that the training will take."""
     epoch: Number | None = None
+    """The current epoch."""
     loss: Number | None = None
+    """The last loss that was read."""
     first_loss: Number | None = None
+    """The first loss that was read."""
     learning_rate: Number | None = None
+    """The last learning rate that was read."""
     steps_per_second: Number | None = None
     """As the trainer prints it, else measured over the last minutes of training."""
     eta_seconds: Number | None = None
@@ -40,11 +46,13 @@ class ProgressDocument(Document):
     """What the training does: `loading`, `caching`, `training`, `sampling`, `evaluating`, `saving`, …; null once it is
     over, like its speed and ETA."""
     phase_since: Instant | None = None
+    """Since when it is in this phase."""
     active_step: str | None = None
     """The step of the plan that runs."""
     at: float | None = None
     """When it was read, in seconds since 1970."""
     percent: float | None = None
+    """Share of the steps that are done."""
 
     @classmethod
     def of(cls, progress: Progress) -> Self:
@@ -62,6 +70,7 @@ class DatasetDocument(Document):
     sha256: str
     """Of its pack."""
     images: int
+    """How many images it has."""
     size: int = 0
     """Of its pack, in bytes."""
 
@@ -77,8 +86,11 @@ class MachineWishDocument(Document):
     """What a job asks of its machine beyond what its recipe needs."""
 
     gpus: int | None = None
+    """Number of GPUs."""
     vram_gib: float | None = None
+    """Memory of each GPU."""
     disk_gib: float | None = None
+    """Disk space."""
     memory_gib: float | None = None
     """Limit of the container's memory."""
     shm_gib: float | None = None
@@ -102,10 +114,15 @@ class AppliedAdviceDocument(Document):
     what: str
     """The parameter that changes, or what is asked of the machine."""
     before: Any
+    """The value of the earlier job."""
     after: Any
+    """The value of this job."""
     severity: str
+    """`critical`, `warning` or `info`."""
     title: str
+    """The recommendation in a few words."""
     config_path: str
+    """Where the analysis found the setting."""
     note: str | None = None
     """How the value differs from the recommended one, and why."""
 
@@ -122,18 +139,27 @@ class RentalDocument(Document):
     """A rented machine."""
 
     label: str
+    """Its label, which names installation, job and attempt."""
     provider: str
+    """Where it was rented."""
     instance: str | None
     """The provider's id of it."""
     state: RentalState
+    """`REQUESTED`, `HELD`, `RELEASING` or `GONE`."""
     attempt: int
+    """The attempt that it was rented for."""
     surplus: bool
     """Whether it was rented in addition by mistake; such a machine is released at once."""
     held_at: Instant | None
+    """When the provider had it ready for us."""
     gone_at: Instant | None
+    """When the provider confirmed that it is gone."""
     requested_at: Instant = 0.0
+    """When it was requested."""
     release_asked_at: Instant | None = None
+    """When its release was first requested."""
     stopped_at: Instant | None = None
+    """When it was stopped with its disk kept."""
 
     @classmethod
     def of(cls, rental: Rental) -> Self:
@@ -174,11 +200,15 @@ class CostLineDocument(Document):
     rental: str
     """The label of the machine."""
     kind: str = Field(examples=["gpu"])
+    """What is paid for, such as `gpu`."""
     rate_per_hour_micros: int
+    """Price per hour in micro-dollars."""
     started_at: Instant
+    """When it began to cost."""
     ended_at: Instant | None
     """Null: it still costs."""
     amount_micros: int
+    """Cost so far in micro-dollars."""
     source: str = Field(examples=["estimate"])
     """`provider`: as billed, and final; `estimate`: from rate and time."""
 
@@ -211,8 +241,11 @@ class AlertDocument(Document):
     """A problem that needs a look."""
 
     kind: str
+    """What kind of problem it is."""
     message: str
+    """The problem as a sentence."""
     at: Instant
+    """When it was raised."""
 
     @classmethod
     def of(cls, alert: Alert) -> Self:
@@ -226,10 +259,15 @@ class TransferDocument(Document):
     """A transfer to or from the machine that runs now."""
 
     way: str = Field(examples=["sending"])
+    """`sending` or `fetching`."""
     bytes: int
+    """Bytes that were transferred so far."""
     total: int
+    """Bytes in all."""
     bytes_per_second: float | None = None
+    """The current speed."""
     eta_seconds: float | None = None
+    """Time that is left at this speed."""
 
     @classmethod
     def of(cls, transfer: Transfer) -> Self:
@@ -243,13 +281,16 @@ class ExecutionDocument(Document):
     """Where a job runs."""
 
     provider: str
+    """Name of the provider."""
 
 
 class ProviderStateDocument(Document):
     """The machine that a job has now."""
 
     instanceId: str | None = None
+    """The provider's id of the machine."""
     sshHost: str | None = None
+    """The address to log in to."""
     activeStep: str | None = None
     """The step of the plan that runs."""
 
@@ -258,6 +299,7 @@ class UsedDocument(Document):
     """What a job used so far."""
 
     rented_hours: float
+    """Hours that its machines were rented."""
     gpu_memory_gib: float | None = None
     """The highest memory use of the fullest GPU in the current attempt; null: not measured."""
     gpu_gib: float | None = None
@@ -268,8 +310,11 @@ class LimitsDocument(Document):
     """When a job is stopped, and the highest price of its machine."""
 
     max_hours: float
+    """The job is stopped after this many hours."""
     max_spend_usd: Usd
+    """The job is stopped before it costs more."""
     max_price_per_hour_usd: Usd | None = None
+    """No machine that costs more per hour is rented."""
     max_seconds: float = 0.0
     """The hours in seconds, exactly."""
 
@@ -278,7 +323,9 @@ class ResumeDocument(Document):
     """The checkpoint that a job continues from."""
 
     path: str
+    """The checkpoint's path."""
     step: int | None = None
+    """Its training step."""
     state: str | None = None
     """What the trainer reads beside it."""
 
@@ -287,4 +334,6 @@ class ParkedDocument(Document):
     """Since when and why the machine is stopped with the model on its disk."""
 
     at: Instant
+    """When it was stopped."""
     why: str
+    """Why the model could not be downloaded."""

@@ -66,11 +66,15 @@ class JobDocument(Document):
     """A job with everything that belongs to it."""
 
     id: str
+    """Id of the job; never changes."""
     name: str
+    """Name of the job and of its model."""
     owner: str | None
     """The user who gets its messages; null: the single user of the settings."""
     recipe: str = Field(examples=["tiny-lora@1"])
+    """The recipe, as `name@version`."""
     state: str = Field(examples=["EXECUTING"])
+    """The current state."""
     shown: str
     """The outcome, `NEEDS_RECOVERY`, or the state."""
     stage: str
@@ -84,20 +88,29 @@ class JobDocument(Document):
     meaning: str | None = None
     """The reason as a sentence."""
     explanation: str | None
+    """What exactly happened, where there is more to tell than the reason."""
     attempt: int
     """The number of the current attempt, from 1; 0 while queued."""
     created_at: Instant
+    """When it was submitted."""
     ended_at: Instant | None
+    """When it ended."""
     retry_of: str | None
     """The job that this one repeats."""
     applied: tuple[AppliedAdviceDocument, ...]
     """What it follows of the analysis of that job."""
     trigger: str | None
+    """The trigger word."""
     parameters: dict[str, Any]
+    """The recipe's parameters, as given and with defaults."""
     dataset: DatasetDocument
+    """The dataset that it is trained on."""
     execution: ExecutionDocument
+    """Where it runs."""
     providerState: ProviderStateDocument
+    """The machine that it has now."""
     progress: ProgressDocument
+    """How far the training is."""
     progressLog: tuple[HeartbeatDocument | EventDocument, ...]
     """What happened to it, and its last heartbeats, by time; empty in lists."""
     health: str | None
@@ -107,20 +120,29 @@ class JobDocument(Document):
     model: str | None
     """Where its best checkpoint is: a path on the server, or an address."""
     catalogue: CatalogueDocument | None
+    """Its model in the catalogue; null before."""
     cost_usd: Usd
     """The cost so far."""
     quote: QuoteDocument
+    """What it was expected to take when it was submitted."""
     machine: MachineWishDocument
+    """What it asks of its machine beyond its recipe."""
     used: UsedDocument
+    """What it used so far."""
     limits: LimitsDocument
+    """When it is stopped, and the highest price of its machine."""
     rentals: tuple[RentalDocument, ...]
+    """Every machine that was requested for it."""
     checkpoints: tuple[CheckpointDocument, ...]
+    """Every file that its training wrote."""
     alerts: tuple[AlertDocument, ...]
+    """Open problems that need a look."""
     as_of: Instant
     """When it was in this state, by the clock of the store."""
     version: int
     """Grows with every change of the job itself."""
     state_since: Instant
+    """Since when it is in this state."""
     saves_asked: int
     """How often a checkpoint was requested."""
     samples_asked: int
@@ -306,9 +328,11 @@ class WantedDocument(Document):
     """The answer to a request about a job."""
 
     id: str
+    """Id of the job."""
     note: str
     """What happens now, as a sentence."""
     job: JobDocument
+    """The job after the request."""
 
     def value(self) -> Wanted:
         return Wanted(job=self.job.job_value(), note=self.note)

@@ -31,11 +31,15 @@ class StoredTableDocument(Document):
     """One table of one attempt."""
 
     name: str = Field(examples=["StepMetric"])
+    """Name of the table."""
     attempt: int | None = None
     """0: imported; null: of a file."""
     rows: int
+    """How many rows it has."""
     first_at: Instant | None = None
+    """Time of its first row."""
     last_at: Instant | None = None
+    """Time of its last row."""
     thinned: bool = False
     """Whether only lowest and highest values are left."""
 
@@ -60,6 +64,7 @@ class MetricsDocument(Document):
     subject: str
     """The job's id, or `PROVIDER/INSTANCE`."""
     tables: tuple[StoredTableDocument, ...]
+    """What is stored, by table and attempt."""
     series: tuple[str, ...] = Field(examples=[["loss", "gpu0.memory_used_gb"]])
     """The names of all series."""
     from_log: bool
@@ -91,8 +96,11 @@ class SeriesDocument(Document):
     """A series as a chart shows it."""
 
     name: str = Field(examples=["loss"])
+    """Name of the series."""
     table: str
+    """The table that it is from."""
     column: str
+    """The column of that table."""
     axis: Literal["step", "time"]
     """What `x` counts: steps, or seconds since 1970."""
     count: int
@@ -100,6 +108,7 @@ class SeriesDocument(Document):
     exact: bool
     """Whether these are all points of the range; otherwise the lowest and highest of each column of the chart."""
     x: list[int | float]
+    """Steps or times."""
     y: list[float | None]
     """As many as `x`; null where a value is missing."""
 
@@ -127,60 +136,85 @@ class ChartDocument(Document):
     """Series of a job or a machine."""
 
     subject: str
+    """The job's id, or `PROVIDER/INSTANCE`."""
     series: tuple[SeriesDocument, ...]
+    """The series that were asked for."""
 
 
 class SeriesSummaryDocument(Document):
     """One series in numbers."""
 
     name: str
+    """Name of the series."""
     table: str
+    """The table that it is from."""
     count: int
     """Of its values, without the missing ones."""
     first: Number
+    """Its first value."""
     last: Number
+    """Its last value."""
     lowest: Number
+    """Its lowest value."""
     highest: Number
+    """Its highest value."""
     mean: Number
+    """The mean of its values."""
 
 
 class GpuSummaryDocument(Document):
     """One GPU in numbers; null where it was not measured. GB is 2³⁰ bytes."""
 
     index: int
+    """Its number on the machine, from 0."""
     name: str | None
+    """Name of the GPU."""
     memory_peak_gb: Number | None
+    """The most memory in use."""
     memory_total_gb: Number | None
+    """The memory that it has."""
     utilization_mean_percent: Number | None
+    """Mean of its utilization."""
     temperature_peak_c: Number | None
+    """The highest temperature, in °C."""
 
 
 class EventCountDocument(Document):
     """How often something happened in a training."""
 
     kind: str = Field(examples=["checkpoint"])
+    """What happened."""
     count: int
+    """How often."""
 
 
 class MetricsSummaryDocument(Document):
     """A run in numbers; null where nothing is known. Times are by the machine's clock."""
 
     began_at: Instant | None
+    """Time of the first value."""
     last_at: Instant | None
+    """Time of the last value."""
     steps: int
     """How many were recorded."""
     first_step: int | None
+    """The first recorded step."""
     last_step: int | None
+    """The last recorded step."""
     step_time_median: Number | None
     """Seconds."""
     step_time_p95: Number | None
     """Seconds."""
     gpus: tuple[GpuSummaryDocument, ...]
+    """Each GPU in numbers."""
     memory_peak_gb: Number | None
     """Of the machine."""
     memory_total_gb: Number | None
+    """The memory that the machine has."""
     events: tuple[EventCountDocument, ...]
+    """How often each kind of event happened."""
     series: tuple[SeriesSummaryDocument, ...]
+    """Each series in numbers."""
 
     @classmethod
     def of(cls, summary: RunSummary) -> Self:
@@ -204,6 +238,7 @@ class RowsDocument(Document):
     """Rows of one table, by column."""
 
     table: str = Field(examples=["StepMetric"])
+    """Name of the table."""
     columns: dict[str, list[int | float | str | None]]
     """Lists of the same length."""
     next: str | None = None
@@ -223,7 +258,9 @@ class ImportedDocument(Document):
     kind: str = Field(examples=["an event file of TensorBoard"])
     """The file's format, in words."""
     rows: int
+    """How many rows were stored."""
     series: tuple[str, ...]
+    """The names of the series in them."""
     notes: tuple[str, ...]
     """What was left out."""
 

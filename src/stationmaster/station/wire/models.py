@@ -56,9 +56,11 @@ class RegistrationDocument(Document):
     state: str = Field(examples=["NO"])
     """`NO`, `DUE`, `STARTED` or `DONE`."""
     note: str | None = None
+    """Its id there, or why it failed."""
     due_at: Instant | None = None
     """When it is tried next."""
     tries: int = 0
+    """How often it was tried."""
 
     @classmethod
     def of(cls, registration: Registration) -> Self:
@@ -81,26 +83,37 @@ class ModelDocument(Document):
     job_id: str
     """The job that trained it."""
     name: str
+    """Name of the job."""
     recipe: str = Field(examples=["flux-lora@1"])
+    """The recipe, as `name@version`."""
     file_name: str = Field(examples=["cats.safetensors"])
+    """Name of the model file."""
     sha256: str
+    """SHA-256 of the model file."""
     size: int
     """In bytes."""
     complete: bool
     """Whether all steps were trained."""
     created_at: Instant
+    """When it was added to the catalogue."""
     family: str | None = None
+    """What it is a model for, such as `flux`."""
     trigger: str | None = None
     """The word that calls what it learned."""
     base_model: str | None = None
+    """The model that it was trained on."""
     dataset_sha256: str | None = None
+    """SHA-256 of the packed dataset."""
     owner: str | None = None
     """The user whose job trained it; null: the single user of the settings."""
     details: dict[str, Any] = Field(default_factory=dict)
     """Parameters, steps, losses and how long it took."""
     places: tuple[PlaceDocument, ...] = ()
+    """Where it is."""
     previews: tuple[PreviewDocument, ...] = ()
+    """Pictures that it made."""
     registration: RegistrationDocument
+    """Whether it is registered with ComfyDeploy."""
 
     @classmethod
     def of(cls, model: TrainedModel) -> Self:

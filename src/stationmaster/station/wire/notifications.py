@@ -14,11 +14,15 @@ class NoteDocument(Document):
     """A message in an inbox."""
 
     id: int
+    """Its number; later messages have higher ones."""
     key: str
     """A message with the same key is the same message."""
     kind: str = Field(examples=["completed"])
+    """What it is about, such as `completed` or `stall`."""
     text: str
+    """The message."""
     priority: str = Field(examples=["normal"])
+    """`low`, `normal` or `high`."""
     at: float
     """Seconds since 1970."""
     job_id: str | None = None
@@ -73,16 +77,20 @@ class TestMessage(RequestDocument):
     """A text to send through every channel of a user."""
 
     text: LongText = Field(min_length=1, examples=["hello from Stationmaster"])
+    """The text to send."""
 
 
 class DeliveryDocument(Document):
     """How sending a message through one channel went."""
 
     channel: str = Field(examples=["telegram"])
+    """Name of the channel."""
     success: bool
+    """Whether the service accepted it."""
     retry_in: float | None = None
     """Seconds."""
     problem: str | None = None
+    """Why it was not sent."""
 
     @classmethod
     def of(cls, delivery: Delivery) -> Self:

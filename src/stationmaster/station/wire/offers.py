@@ -15,17 +15,21 @@ class OfferDocument(Document):
     """A machine that can be rented now."""
 
     id: str
+    """The provider's id of the offer."""
     gpu: str | None = Field(examples=["RTX 4090"])
+    """Name of its GPU."""
     gpus: int
     """How many GPUs it has."""
     machine_id: str | None
     """The host, which may make several offers."""
     region: str | None = Field(examples=["Sweden, SE"])
+    """Where the host is."""
     reliability: float | None
     """The share of time that the host was reachable, by the provider."""
     price_per_hour_usd: Usd
     """Everything included: disk and the traffic that is expected."""
     provider: str = Field(examples=["vastai"])
+    """Who offers it."""
     vram_gib: float
     """Memory of one GPU."""
     bid_per_hour_usd: Usd | None = None
@@ -55,6 +59,7 @@ class RankedOfferDocument(OfferDocument):
     hours: float
     """The job's hours on this machine."""
     job_cost_usd: Usd
+    """What the job would cost on it."""
 
     @classmethod
     def of(cls, ranked: RankedOffer) -> Self:
@@ -68,6 +73,7 @@ class LeftOutDocument(OfferDocument):
     """A machine that is offered and does not fit."""
 
     why: str = Field(examples=["$0.912 per hour is above the cap of $0.600"])
+    """Why it does not fit."""
     kind: str = Field(examples=["above the cap of $0.600 per hour"])
     """The reason, in the words that all machines left out for it share."""
     too_dear: bool = False
@@ -87,7 +93,9 @@ class LeftOutGroupDocument(Document):
     """Machines that are left out for the same reason."""
 
     why: str
+    """The reason."""
     count: int
+    """How many machines."""
     from_price_per_hour_usd: Usd
     """The price of the cheapest of them."""
     too_dear: bool = False
@@ -118,6 +126,7 @@ class RankingDocument(Document):
     offers: tuple[RankedOfferDocument, ...]
     """Best first: preferred GPUs, then preferred regions, then the lowest cost of the whole job."""
     left_out: tuple[LeftOutDocument, ...]
+    """Machines that do not fit."""
     left_out_by_reason: tuple[LeftOutGroupDocument, ...]
     """The most frequent reason first."""
     invalid: int = 0

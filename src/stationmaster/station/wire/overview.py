@@ -17,6 +17,7 @@ class NeedsDocument(Document):
     kind: str = Field(examples=["stall"])
     """That of its alert; or `parked`, `waiting_for_offer`, `unreachable`, `no_worker`."""
     sentence: str
+    """What is wrong and what to do."""
     since: Instant | None = None
     """When the sentence was written; null: it is about now."""
 
@@ -32,27 +33,43 @@ class OverviewRowDocument(Document):
     """One job in a line."""
 
     id: str
+    """Id of the job."""
     name: str
+    """Name of the job."""
     owner: str | None
+    """The user whose job it is; null: the single user of the settings."""
     recipe: str
+    """The recipe, as `name@version`."""
     provider: str
+    """Where it runs."""
     shown: str = Field(examples=["EXECUTING"])
     """Its outcome, `NEEDS_RECOVERY`, or its state."""
     stage: str
+    """The last stage that it reached."""
     state_since: Instant
+    """Since when it is in its state."""
     created_at: Instant
+    """When it was submitted."""
     ended_at: Instant | None
+    """When it ended."""
     step: int | None
+    """The last training step that was read."""
     total_steps: int | None
+    """Steps that the training will take."""
     percent: float | None
+    """Share of the steps that are done."""
     loss: Number | None
+    """The last loss that was read."""
     loss_trend: tuple[Number, ...]
     """Of the current attempt, at most 60 values: the lowest and highest loss of each part, so no spike is lost."""
     steps_per_second: Number | None
+    """Speed of the training."""
     eta_seconds: Number | None
+    """Time that the training still needs."""
     phase: str | None = None
     """What the training does, such as `sampling`."""
     phase_since: Instant | None = None
+    """Since when it is in this phase."""
     gpu: str | None
     """Of its machine, or that its price was quoted for."""
     gpus: int
@@ -62,11 +79,15 @@ class OverviewRowDocument(Document):
     gpu_memory_used_gib: float | None
     """Of the fullest GPU."""
     gpu_memory_total_gib: float | None
+    """The memory that this GPU has."""
     price_per_hour_usd: Usd | None
     """Of what bills now; null: nothing does."""
     cost_usd: Usd
+    """The cost so far."""
     quoted_usd: Usd
+    """The cost that was expected."""
     max_spend_usd: Usd
+    """The job is stopped before it costs more."""
     health: str | None = Field(examples=["good"])
     """By the analysis of its last attempt that trained."""
     explanation: str | None
@@ -156,7 +177,9 @@ class SummaryDocument(Document):
     running: int
     """Jobs that have a machine or are getting one."""
     queued: int
+    """Jobs that wait."""
     unfinished: int
+    """Jobs that have not ended."""
     needing: int
     """Jobs that need a person."""
     failed: int
@@ -164,7 +187,9 @@ class SummaryDocument(Document):
     price_per_hour_usd: Usd
     """Of everything that bills now."""
     spent_today_usd: Usd
+    """What machines cost today."""
     spent_total_usd: Usd
+    """What machines cost in all."""
     gpu_percent: float | None
     """The mean of all running trainings, as last seen."""
     memory_percent: float | None
@@ -204,7 +229,9 @@ class OverviewDocument(Document):
     """All jobs that have not ended and the newest ended ones, in a line each."""
 
     as_of: Instant
+    """When this was read."""
     summary: SummaryDocument
+    """All jobs together."""
     rows: tuple[OverviewRowDocument, ...]
     """Those that have not ended, then the ended ones; each newest first."""
 

@@ -16,6 +16,7 @@ class RunStepDocument(Document):
     """A command of a job's plan, and what became of it."""
 
     name: str = Field(examples=["train"])
+    """Name of the step."""
     argv: tuple[str, ...]
     """The command; paths are those of a machine."""
     environment: tuple[str, ...]
@@ -37,9 +38,11 @@ class RunStepDocument(Document):
     tried: int | None = None
     """The number of its last try."""
     exit_code: int | None = None
+    """Its exit code; null before it ended."""
     started_at: Instant | None = None
     """When its last try was first seen to run; null: it was over before that."""
     ended_at: Instant | None = None
+    """When it ended."""
 
     @classmethod
     def of(cls, step: RunStep) -> Self:
@@ -53,10 +56,13 @@ class UsedParameterDocument(Document):
     """A parameter of the recipe with the job's value."""
 
     name: str
+    """Name of the parameter."""
     value: Any
+    """The value that the job uses."""
     default: Any
     """Null for one that must be given."""
     help: str
+    """What it is for."""
     is_changed: bool
     """Whether the value is not the recipe's default."""
 
@@ -73,12 +79,15 @@ class UsedContainerDocument(Document):
     """The container in which the steps run."""
 
     image: str
+    """The image."""
     engine: str = Field(examples=["docker"])
+    """The program that runs it."""
     memory_bytes: int | None
     """The limit of its memory."""
     shm_bytes: int
     """Its shared memory."""
     network: str
+    """Which network it has."""
 
     @classmethod
     def of(cls, container: UsedContainer) -> Self:
@@ -92,10 +101,15 @@ class JobPlanDocument(Document):
     """The plan of a job's current attempt."""
 
     recipe: str = Field(examples=["tiny-lora@1"])
+    """The recipe, as `name@version`."""
     attempt: int
+    """The attempt that the steps are of."""
     steps: tuple[RunStepDocument, ...]
+    """The steps in their order."""
     parameters: tuple[UsedParameterDocument, ...]
+    """Every parameter of the recipe."""
     container: UsedContainerDocument | None
+    """The container of the steps; null: none."""
     problem: str | None
     """Why the steps are not known: the recipe is gone or no longer valid."""
 

@@ -54,7 +54,9 @@ class TermsLimitsDocument(Document):
     max_price_per_hour_usd: Usd
     """No machine costs more, and none has a slower GPU than the quote's."""
     max_hours: float
+    """The job is stopped after this many hours."""
     max_spend_usd: Usd
+    """The job is stopped before it costs more."""
     max_spend_note: str | None
     """Why the money limit is not twice the high figure of the quote."""
     max_seconds: float
@@ -65,8 +67,11 @@ class PlannedStepDocument(Document):
     """A command that the job would run."""
 
     name: str
+    """Name of the step."""
     argv: tuple[str, ...]
+    """The program and its arguments."""
     env: dict[str, str]
+    """Environment variables that it gets."""
 
     @classmethod
     def of(cls, step: PlannedStep) -> Self:
@@ -82,6 +87,7 @@ class PlannedConfigDocument(Document):
     path: str = Field(examples=["/opt/stationmaster/jobs/JOB/config/flux-lora-24gb-aitoolkit.yaml"])
     """Its path on the machine."""
     text: str
+    """What is written into it."""
 
     @classmethod
     def of(cls, config: PlannedConfig) -> Self:
@@ -97,10 +103,15 @@ class SkippedAdviceDocument(Document):
     number: int
     """Its place in the analysis, from 1."""
     severity: str
+    """`critical`, `warning` or `info`."""
     title: str
+    """The recommendation in a few words."""
     config_path: str
+    """Where the analysis found the setting."""
     recommended_value: Any
+    """The value that it recommends."""
     why: str
+    """Why the job does not follow it."""
 
     @classmethod
     def of(cls, skipped: SkippedAdvice) -> Self:
@@ -114,17 +125,25 @@ class TermsDocument(Document):
     """What a training would take: plan, price and limits. Nothing is rented yet."""
 
     name: str
+    """Name of the job."""
     recipe: str = Field(examples=["flux-lora@2"])
+    """The recipe, as `name@version`."""
     provider: str = Field(examples=["vastai"])
+    """Where it would run."""
     parameters: dict[str, Any]
     """As given, with the recipe's defaults."""
     images: int
+    """Images in the dataset."""
     rows: int
     """Lines of a text dataset."""
     dataset_bytes: int
+    """Size of the packed dataset."""
     quote: QuoteDocument
+    """What it is expected to take."""
     limits: TermsLimitsDocument
+    """When it would be stopped, and the highest price of its machine."""
     steps: tuple[PlannedStepDocument, ...]
+    """The commands that it would run."""
     configs: tuple[PlannedConfigDocument, ...] = ()
     """Config files that the steps read."""
     notes: tuple[str, ...]
@@ -189,13 +208,17 @@ class ProposalDocument(Document):
     """Terms that are kept for a while, so that exactly what is confirmed is submitted."""
 
     id: str = Field(examples=["9f0c1d9a2b7e4c68"])
+    """Id of the proposal."""
     job: str
     """The id that the job will have."""
     owner: str | None
+    """The user who would own the job."""
     created_at: Instant
+    """When it was made."""
     expires_at: Instant
     """Until then it can be submitted, at this price."""
     terms: TermsDocument
+    """What the training would take."""
 
     @classmethod
     def of(cls, proposal: Proposal) -> Self:
@@ -223,6 +246,7 @@ class SubmittedDocument(Document):
     """The job that a request became, with its provider and the cost and time that are expected (`job.quote`)."""
 
     job: JobDocument
+    """The job."""
     created: bool
     """False: it existed already, and nothing was changed."""
     notes: tuple[str, ...]
@@ -236,6 +260,7 @@ class _AskedTraining(RequestDocument):
     """What a request may say of a training, whatever else it is about."""
 
     parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
+    """Parameters of the recipe by name."""
     max_price: Dollars | None = Field(default=None, examples=[None])
     """Maximum price per hour, in dollars."""
     max_hours: float | None = Field(default=None, gt=0, lt=10_000, allow_inf_nan=False, examples=[None])
@@ -243,6 +268,7 @@ class _AskedTraining(RequestDocument):
     max_spend: Dollars | None = Field(default=None, examples=[None])
     """Maximum cost of the job, in dollars."""
     machine: AskedMachine | None = Field(default=None, examples=[None])
+    """What the machine must have beyond what the recipe needs."""
 
     @field_validator("parameters", mode="before")
     @classmethod
@@ -265,6 +291,7 @@ class RetryBody(_AskedTraining):
     name: Name | None = None
     """Another name for the model; null leaves this, the trigger word and the limits as they were."""
     trigger: Name | None = None
+    """Another trigger word."""
     parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
     """Parameters that change, by name; they go before the analysis."""
 
@@ -309,6 +336,7 @@ class EstimateBody(_AskedTraining):
     """A training to estimate, without a dataset."""
 
     recipe: Name = Field(examples=["flux-lora@2"])
+    """The recipe, as `name@version`."""
     images: int = Field(default=20, ge=0, le=100_000_000)
     """Images in the dataset."""
     parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
@@ -340,9 +368,13 @@ class EstimateDocument(QuoteDocument):
     """What a training is expected to take now; a GPU that is not offered now has no price."""
 
     price_per_hour_usd: Usd | None  # type: ignore[assignment]
+    """What the machine costs per hour; null: that GPU is not offered now."""
     cost_usd: UsdRangeDocument | None  # type: ignore[assignment]
+    """What the job is expected to cost; null: that GPU is not offered now."""
     recipe: str
+    """The recipe, as `name@version`."""
     provider: str
+    """Where it would run."""
     notes: tuple[str, ...]
     """Assumptions, and a warning if the training will not fit."""
     max_price_per_hour_usd: Usd | None = None

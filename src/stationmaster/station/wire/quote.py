@@ -14,24 +14,33 @@ class RangeDocument(Document):
     """An expected figure, and the range that it should lie in."""
 
     low: float
+    """The lower end."""
     expected: float
+    """The expected figure."""
     high: float
+    """The upper end."""
 
 
 class UsdRangeDocument(Document):
     """An expected amount, and the range that it should lie in."""
 
     low: Usd
+    """The lower end."""
     expected: Usd
+    """The expected amount."""
     high: Usd
+    """The upper end."""
 
 
 class QuoteDocument(Document):
     """What a training is expected to take."""
 
     hours: RangeDocument
+    """How long it is expected to take."""
     price_per_hour_usd: Usd
+    """What the machine costs per hour."""
     cost_usd: UsdRangeDocument
+    """What the job is expected to cost."""
     gpu: str | None = Field(examples=["RTX 4090"])
     """The GPU that the hours are for."""
     disk_gib: float
@@ -45,6 +54,7 @@ class QuoteDocument(Document):
     gpu_memory_gib: RangeDocument | None
     """The peak that is expected of one GPU's memory; null if it is not predicted."""
     gpu_memory_past_runs: int
+    """How many earlier runs the prediction rests on."""
     gpu_memory_basis: str
     """What the prediction rests on, or why there is none."""
     reference_hours: float | None = None

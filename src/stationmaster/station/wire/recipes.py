@@ -21,6 +21,7 @@ class ListedRecipeDocument(Document):
     recipe: str = Field(examples=["flux-lora@2"])
     """How requests name it: name@version."""
     title: str
+    """What it trains."""
     definition: Recipe | None = None
     """The whole recipe, if it was asked for."""
 
@@ -33,10 +34,15 @@ class RecipeProblemDocument(Document):
     """One thing to change in one recipe file."""
 
     file: str
+    """The recipe's file."""
     line: int | None
+    """The line in that file; null: not known."""
     field: str
+    """The field that is wrong, such as `steps.0.run`."""
     message: str
+    """What is wrong."""
     fix: str | None
+    """What to write instead; null: see the message."""
     is_warning: bool = False
     """The recipe can be used all the same."""
 
@@ -59,6 +65,7 @@ class RecipeProblemsDocument(Document):
     """What is wrong with a recipe; nothing if it can be used. Files that it names are not looked for."""
 
     problems: tuple[RecipeProblemDocument, ...]
+    """Everything that is wrong; empty: nothing."""
 
     @classmethod
     def of(cls, found: Sequence[Problem]) -> Self:
@@ -72,6 +79,7 @@ class RecipeListDocument(Document):
     """The recipes that can be used, by name and version."""
 
     items: tuple[ListedRecipeDocument, ...]
+    """The recipes."""
     next: str | None = Field(default=None, examples=[None])
     """Always null: all recipes are on one page."""
     problems: tuple[RecipeProblemDocument, ...] = ()

@@ -12,7 +12,9 @@ class CallerDocument(Document):
     """Who makes this request, and what they may do."""
 
     user: str
+    """Name of the user."""
     role: Role
+    """Their role."""
     rights: tuple[Right, ...]
     """`read`: see what is theirs; `train`: submit and stop jobs; `manage`: everything."""
 
@@ -29,3 +31,4 @@ class ServerDocument(Document):
     now: Instant
     """The time of the store, which all times use."""
     caller: CallerDocument
+    """Who asks."""

@@ -22,8 +22,11 @@ class SessionDocument(Document):
     """Who is signed in, and what they may do."""
 
     user: str = Field(examples=["me"])
+    """Name of the user."""
     role: Role
+    """Their role."""
     rights: tuple[Right, ...]
+    """What they may do."""
     csrf_token: str | None
     """Send it as the header `X-CSRF-Token` with every change; null where the server needs no sign-in."""
     expires_at: Instant | None

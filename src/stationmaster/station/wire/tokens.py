@@ -18,6 +18,7 @@ class TokenDocument(Document):
     """A token, without its secret."""
 
     id: str
+    """Id of the token, which is no secret."""
     name: str = Field(examples=["telegram bot"])
     """What it is for."""
     user: str = Field(examples=["ann"])
@@ -25,11 +26,13 @@ class TokenDocument(Document):
     rights: Rights
     """At most those of the user's role."""
     created_at: Instant
+    """When it was created."""
     expires_at: Instant | None = None
     """Null: never."""
     last_used_at: Instant | None = None
     """To the minute."""
     revoked_at: Instant | None = None
+    """When it was revoked; null: it was not."""
 
     @classmethod
     def of(cls, token: Token) -> Self:
@@ -101,7 +104,9 @@ class SignInLinkDocument(Document):
     code: str
     """The part after `#`."""
     user: str = Field(examples=["ann"])
+    """The user that it signs in."""
     expires_at: Instant
+    """Until then it can be used."""
 
     @classmethod
     def of(cls, link: SignInLink) -> Self:

@@ -18,9 +18,13 @@ class UserDocument(Document):
     """A user, and how notifications reach them."""
 
     name: str = Field(examples=["ann"])
+    """Name of the user."""
     telegram_id: str | None = Field(default=None, examples=["123456789"])
+    """Number of their Telegram chat."""
     discord_id: str | None = None
+    """Number of their Discord account."""
     email: str | None = Field(default=None, examples=["ann@example.com"])
+    """Their e-mail address."""
     inbox: bool = False
     """Whether a message in the inbox counts as delivered."""
     muted: tuple[str, ...] = Field(default=(), examples=[["epoch"]])
@@ -85,8 +89,11 @@ class ChangesDocument(RequestDocument):
     """What to set for a user. What is left out or null stays as it is; an empty text removes a value."""
 
     telegram_id: ShortText | None = Field(default=None, examples=["123456789"])
+    """Number of their Telegram chat."""
     discord_id: ShortText | None = None
+    """Number of their Discord account."""
     email: ShortText | None = Field(default=None, examples=["ann@example.com"])
+    """Their e-mail address."""
     inbox: bool | None = None
     """Whether a message in the inbox counts as delivered."""
     quiet: ShortText | None = Field(default=None, examples=["22:00-07:00"])
