@@ -87,6 +87,7 @@ PRINTED = (
     Printed("keys trust", answers.PinnedHostKey),
     Printed("logs", LogDocument, LINES),
     Printed("logs", LogMatchDocument, LINES, when="--grep"),
+    Printed("logs", answers.ErrorLine, LINES, when="--errors"),
     Printed("metrics", answers.RunMetrics),
     Printed("metrics", answers.ExportedRows, when="--export"),
     Printed("metrics", ImportedDocument, when="--import"),

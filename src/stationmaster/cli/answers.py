@@ -81,6 +81,27 @@ class RemovedUser(Document):
     """Always true."""
 
 
+class ErrorLine(Document):
+    """A line of an error in a log, or a line around it."""
+
+    attempt: int
+    """The attempt that printed it."""
+    stream: str
+    """Step and try."""
+    passage: int
+    """Lines that belong together have the same number in their stream."""
+    line: int
+    """Its number in the stored log of that stream, from 1."""
+    text: str
+    """The line, without its end."""
+    is_error: bool
+    """False: a line around the error."""
+    kind: str | None
+    """What kind of error it names, such as `oom`; null on lines that name none."""
+    fatal: bool | None
+    """Whether that ends the training."""
+
+
 class DemoResult(Document):
     """How the demonstration went."""
 

@@ -45,6 +45,7 @@ TRIES: dict[str, str] = {
     "jobs": "jobs --all",
     "logs": "logs done",
     "logs --grep": "logs done --grep loss",
+    "logs --errors": "logs broken --errors",
     "metrics": "metrics done",
     "metrics --import": "metrics done --import FOLDER/run.csv",
     "metrics --table": "metrics done --table StepMetric",
