@@ -20,11 +20,12 @@ import typer
 from stationmaster.cli.answers import DemoResult
 from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_document, print_lines
 from stationmaster.cli.demo_page import is_attended, page_beside, show_until_interrupted
+from stationmaster.cli.job_facts import NextStep
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES, quote_lines
+from stationmaster.cli.speaking import extra
 from stationmaster.cli.submitting import ensure_worker, prepare_worker
 from stationmaster.errors import ProviderError
-from stationmaster.money import format_dollars
 from stationmaster.station.jobs import JobView
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import Terms, TrainRequest
@@ -70,12 +71,13 @@ def demo(
                 f"on the page (the link signs you in once, within 10 minutes):\n  {page.link_to(f'/jobs/{job.id}')}\n"
             )
         _start_worker(context, station, as_json=as_json)
-        code = follow(station, job.id, as_json=False) if not as_json else _wait(station, job.id)
+        more = _next_steps(job.id)
+        code = follow(station, job.id, as_json=False, more=more) if not as_json else _wait(station, job.id)
         view = station.jobs.view(job.id)
         if as_json:
             print_document(_result(view))
         elif view.job.outcome is not None:
-            _conclude(view)
+            extra("The bill is play money.")
             if page is not None and is_attended():
                 show_until_interrupted(page, station, f"/jobs/{job.id}", options)
     raise typer.Exit(code)
@@ -175,25 +177,10 @@ def _result(view: JobView) -> DemoResult:
     )
 
 
-def _conclude(view: JobView) -> None:
-    job, progress = view.job, view.job.progress
-    typer.echo(f"\n{job.outcome}: {progress.step} steps, loss {progress.first_loss:.4f} -> {progress.loss:.4f}"
-               if progress.first_loss is not None and progress.loss is not None else f"\n{job.outcome}")  # fmt: skip
-    if job.explanation:
-        print_lines([job.explanation])
-    model = job.model.address
-    if model:
-        samples = [one.location for one in view.checkpoints if one.kind == "sample" and one.location]
-        typer.echo(f"model    {model}")
-        if samples:
-            typer.echo(f"samples  {samples[-1]} (and {len(samples) - 1} more, from the first step on)")
-    gone = all(rental.gone_at is not None for rental in view.rentals)
-    typer.echo("machine  destroyed, confirmed by the provider" if gone else "machine  still being released")
-    typer.echo(f"bill     {format_dollars(view.cost, 4)} of play money")
-    typer.echo("\nNext:")
-    typer.echo(f"  stationmaster show {job.id} --events     what happened, step by step")
-    typer.echo(f"  stationmaster logs {job.id}              what the trainer printed")
-    typer.echo(f"  stationmaster analyze {job.id}           what to change in the next run")
-    typer.echo(f"  stationmaster pull {job.id} ./model      the files, verified")
-    typer.echo("  stationmaster up --open                  all of it on the page")
-    typer.echo("  stationmaster train --recipe tiny-lora@1 --dataset YOUR_IMAGES --watch")
+def _next_steps(job_id: str) -> list[NextStep]:
+    return [
+        NextStep(f"show {job_id} --events", "what happened, step by step"),
+        NextStep(f"logs {job_id}", "what the trainer printed"),
+        NextStep("up --open", "all of it on the page"),
+        NextStep("train --recipe tiny-lora@1 --dataset YOUR_IMAGES --watch", "the same with your own images"),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from operator import itemgetter
 from pathlib import Path
@@ -25,7 +26,9 @@ from stationmaster.cli.context import (
 )
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
-from stationmaster.cli.render import dated_lines, job_json, job_line, view_lines
+from stationmaster.cli.job_lines import dated_lines, view_lines
+from stationmaster.cli.render import job_json, job_line
+from stationmaster.cli.speaking import is_quiet
 from stationmaster.errors import AlreadyEnded, UserError
 from stationmaster.event_sentences import heartbeat_sentence, sentence
 from stationmaster.model import Desired, Job
@@ -116,6 +119,9 @@ def remove(
 def show(
     context: typer.Context,
     job: JobArgument,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Show all machines, alerts and checkpoints, and long texts whole.")
+    ] = False,
     events: Annotated[bool, typer.Option("--events", help="Also list what happened to it.")] = False,
     progress: Annotated[
         bool, typer.Option("--progress", help="Also list how far it was at its last heartbeats; of older ones a few.")
@@ -124,7 +130,8 @@ def show(
 ) -> None:
     """Show a job's state, stage, progress, cost and machines.
 
-    The values of each step (loss, learning rate, speed) are in `stationmaster metrics JOB`.
+    On one screen: long lists are shortened, --all prints them whole. The values of each step (loss, learning rate,
+    speed) are in `stationmaster metrics JOB`.
 
     Examples:
 
@@ -138,7 +145,9 @@ def show(
         view = station.jobs.view(found.id)
         if as_json or options_of(context).as_json:
             return print_json(job_json(view, history))
-        print_lines(view_lines(view))
+        trend = () if view.job.progress.step is None else station.readings.loss_trend(found.id)
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print_lines(view_lines(view, trend=trend, whole=everything, width=width, with_next=not is_quiet()))
         lines = [(event.at, sentence(event.kind, event.payload)) for event in history if events]
         beats = view.job.watching.heartbeats if progress else ()
         lines += [(beat.at, heartbeat_sentence(beat.step, beat.percent, beat.eta_seconds)) for beat in beats]

@@ -16,10 +16,13 @@ from rich.text import Text
 
 from stationmaster.cli.console import PrintableConsole
 from stationmaster.cli.context import print_json, print_lines
-from stationmaster.cli.render import EXIT_CODES, health_text, job_json, progress_text, stage_text, transfer_text
+from stationmaster.cli.end_summary import summary_lines
+from stationmaster.cli.job_facts import NextStep, model_places
+from stationmaster.cli.render import EXIT_CODES, job_json, progress_text, stage_text, transfer_text
+from stationmaster.cli.speaking import is_quiet
 from stationmaster.durations import format_duration
 from stationmaster.errors import AlreadyEnded
-from stationmaster.lifecycle import TERMINAL, activity
+from stationmaster.lifecycle import activity
 from stationmaster.model import Desired
 from stationmaster.money import format_dollars
 from stationmaster.station.base import Station
@@ -28,26 +31,41 @@ from stationmaster.station.jobs import JobView
 _RELEASE_SECONDS = 120.0
 
 
-def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str] | None = None) -> int:
-    """Show the job until it ends and return the exit code of its outcome. Waits two minutes at most for its release.
+def follow(
+    station: Station,
+    job_id: str,
+    *,
+    as_json: bool,
+    notes: Sequence[str] | None = None,
+    more: Sequence[NextStep] = (),
+) -> int:
+    """Show the job until it ends, then how it ended; returns the exit code of its outcome.
 
-    `notes` of its submission are added to the JSON.
+    Waits two minutes at most for its release. `notes` of its submission are added to the JSON, `more` to the commands
+    that are proposed at the end.
     """
     try:
-        view = _show(station, job_id, silent=as_json)
+        view = _show(station, job_id, silent=as_json or is_quiet())
     except KeyboardInterrupt:
         return _ask_to_stop(station, job_id)
     if as_json:
-        more = {} if notes is None else {"notes": list(notes)}
+        beside = {} if notes is None else {"notes": list(notes)}
         whole = station.jobs.view(job_id)  # what a server sends again and again has no heartbeats
-        print_json({**job_json(whole, station.events.of_job(job_id)), **more})
-    elif view.health is not None:
-        typer.echo(f"analysis: {health_text(view.health)}")
-        if view.health.headline is not None:
-            typer.echo(f"what to change: stationmaster analyze {job_id}")
-    if not as_json and view.job.state not in TERMINAL:
-        typer.echo(f"the machine is still being released; check with stationmaster show {job_id}", err=True)
+        print_json({**job_json(whole, station.events.of_job(job_id)), **beside})
+    elif view.job.outcome is not None:
+        print_summary(station, job_id, more=more)
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
+
+
+def print_summary(station: Station, job_id: str, *, more: Sequence[NextStep] = ()) -> None:
+    """Print how the job ended; with --quiet only where its model lies."""
+    view = station.jobs.view(job_id)
+    if is_quiet():
+        print_lines(model_places(view)[:1])
+        return
+    trend = () if view.job.progress.step is None else station.readings.loss_trend(job_id)
+    typer.echo("")
+    print_lines(summary_lines(view, trend=trend, more=more))
 
 
 def _show(station: Station, job_id: str, *, silent: bool) -> JobView:

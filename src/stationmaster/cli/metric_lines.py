@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
+from stationmaster.cli.sparklines import levels
 from stationmaster.durations import format_duration
 from stationmaster.printable import one_line
 from stationmaster.series.run_series import DrawnSeries
-from stationmaster.series.sparkline import BLOCKS, PLAIN, sparkline
+from stationmaster.series.sparkline import sparkline
 from stationmaster.series.summary import GpuSummary, RunSummary, SeriesSummary
 
 _TITLE = "SERIES"
@@ -41,7 +41,6 @@ def metric_lines(summary: RunSummary, drawn: Sequence[DrawnSeries]) -> Iterator[
 def _table(drawn: Sequence[DrawnSeries], figures: Mapping[str, SeriesSummary]) -> Iterator[str]:
     if not drawn:
         return
-    levels = BLOCKS if _can_show(BLOCKS) else PLAIN
     names = [one_line(series.name) for series in drawn]
     name_width = min(_NAME_WIDTH, max(map(len, [_TITLE, *names])))
     room = _width() - name_width - 3
@@ -54,7 +53,7 @@ def _table(drawn: Sequence[DrawnSeries], figures: Mapping[str, SeriesSummary]) -
         found = figures.get(series.name)
         values = () if found is None else [getattr(found, name) for name in chosen]
         shown = "".join(f"{number_text(value):>{_NUMBER_WIDTH}}" for value in values) or " " * len(headings)
-        line = sparkline(series.points, width=line_width, levels=levels)
+        line = sparkline(series.points, width=line_width, levels=levels())
         yield f"{_cut(name, name_width):<{name_width}} {shown}  {line}".rstrip()
 
 
@@ -116,11 +115,3 @@ def _cut(name: str, width: int) -> str:
 
 def _width() -> int:
     return max(40, shutil.get_terminal_size().columns)
-
-
-def _can_show(characters: str) -> bool:
-    try:
-        characters.encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stationmaster.durations import format_duration
-from stationmaster.lifecycle import STAGES, activity
+from stationmaster.lifecycle import activity
 from stationmaster.model import (
-    AdoptedTraining,
     Event,
     Outcome,
     Progress,
@@ -20,7 +19,7 @@ from stationmaster.model import (
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.printable import one_line
 from stationmaster.station.jobs import JobView
-from stationmaster.times import clock_text, time_text
+from stationmaster.times import time_text
 
 if TYPE_CHECKING:
     from stationmaster.station.proposals import Terms  # imports much that `jobs` does not need
@@ -144,81 +143,6 @@ def gib_of(used: float, size: float | None) -> str:
     '18.9 GiB of 24 GiB (79 %)'
     """
     return f"{used:.1f} GiB" if not size else f"{used:.1f} GiB of {size:.3g} GiB ({100 * used / size:.0f} %)"
-
-
-def view_lines(view: JobView) -> Iterator[str]:
-    """One job as text."""
-    job, progress = view.job, view.job.progress
-    yield f"{job.spec.name} ({job.id})"
-    yield f"  state     {view.shown}" + (
-        f" for {format_duration(view.now - job.state_since)}" if not job.outcome else ""
-    )
-    if view.stage in STAGES:
-        yield f"  stage     {stage_text(view)} ({STAGES.index(view.stage) + 1} of {len(STAGES)})"
-    if job.machine.waits_for and not job.outcome:
-        yield f"  waits     {one_line(job.machine.waits_for)}"
-    if job.outcome and job.reason:
-        yield f"  reason    {job.reason}" + (f": {job.explanation}" if job.explanation else "")
-    if job.outcome and job.state != "ENDED":
-        yield "  release   the machine is still being released"
-    yield f"  recipe    {job.spec.recipe} on {job.spec.provider}, attempt {job.attempt}"
-    if job.spec.adopted is not None:
-        yield from _adopted_lines(job.spec.adopted)
-    if job.spec.retry_of:
-        yield f"  retry of  {job.spec.retry_of}"
-    for one in job.spec.applied:
-        yield f"  changed   {one_line(one.change)}, as recommended ({one_line(one.config_path)})"
-    if job.spec.owner:
-        yield f"  owner     {job.spec.owner}"
-    if progress.step is not None:
-        yield f"  progress  {progress_text(progress)}"
-    if view.health is not None:
-        yield f"  analysis  {health_text(view.health)}"
-    yield from _checkpoint_lines(view)
-    if view.trained is not None:
-        note = view.trained.registration.note
-        yield f"  catalogue {view.trained.slug}" + (f", {note}" if note else "")
-    yield f"  cost      {format_dollars(view.cost)} (quoted {format_dollars(job.spec.quote.cost_expected)})"
-    if job.outcome and (rented := view.rented_seconds):
-        quoted = format_duration(job.spec.quote.hours_expected * 3600)
-        yield f"  time      {format_duration(rented)} on the machine (quoted {quoted})"
-    if view.peak_gpu_gib is not None:
-        predicted = job.spec.quote.memory_expected_gib
-        beside = "" if predicted is None else f" (predicted {predicted:.1f} GiB)"
-        yield f"  memory    {gib_of(view.peak_gpu_gib, view.gpu_gib)} at the peak{beside}"
-    for rental in view.rentals:
-        yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"
-    for alert in view.alerts:
-        yield f"  alert     {alert.message}"
-
-
-def _checkpoint_lines(view: JobView) -> Iterator[str]:
-    """Where the files are: the model's own address may be elsewhere, as in a bucket."""
-    places = [one.location for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at]
-    model = view.job.model.address
-    for place in places:
-        yield f"  {'model    ' if place == model or model not in places else 'checkpoint'} {place}"
-
-
-def dated_lines(sentences: Sequence[tuple[float, str]], *, now: float) -> Iterator[str]:
-    """Sentences below a job, each with its time."""
-    times = [clock_text(at, now=now) for at, _ in sentences]
-    width = max(map(len, times), default=0)
-    for at, (_, text) in zip(times, sentences, strict=True):
-        yield f"  {at:<{width}}  {text}"
-
-
-def _adopted_lines(training: AdoptedTraining) -> Iterator[str]:
-    """The training that a job watches and did not start, and what cannot be known of it."""
-    who = "a process that is not known" if training.pid is None else f"process {training.pid}"
-    command = f" ({one_line(training.command)})" if training.command else ""
-    yield f"  adopted   {who}{command} on {one_line(training.target)}"
-    yield f"  reads     {one_line(training.log)}, models below {one_line(training.output or '?')}"
-    if training.instance is not None:
-        fate = "destroyed when the training is over" if training.release else "left as it is"
-        yield f"  instance  {training.instance}, {fate}"
-    for sentence in training.unknown:
-        yield f"  not known {one_line(sentence)}"
 
 
 def health_text(found: RunHealth) -> str:

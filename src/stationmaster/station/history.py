@@ -58,3 +58,8 @@ class Readings(Protocol):
 
     def latest(self, job_id: str, *, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
         """The last readings with their numbers, in their order."""
+
+    def loss_trend(self, job_id: str) -> Sequence[float]:
+        """The loss of the current attempt as a few dozen values in the order of its steps: the lowest and the highest
+        of each part of the run, however long it is. Raises NotFound for an unknown job.
+        """

@@ -89,7 +89,7 @@ def test_a_job_is_shown_with_how_to_apply_the_changes(trained: Trained) -> None:
     assert max(map(len, ran.out.splitlines()[:-1])) <= 80
     shown = home.run("show", "cats")
     assert f"  analysis  {first.split()[0]}" in shown.out
-    assert f"analysis: {first.split()[0]}" in watched.out
+    assert f"\nanalysis  {first.split()[0]}" in watched.out
     found = home.run("show", "cats", "--json").json()
     assert found["health"] == first.split()[0].lower()
     if found["recommendation"] is not None:

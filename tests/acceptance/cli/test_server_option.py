@@ -127,7 +127,7 @@ def trained(client: Client, pictures: Path) -> Ran:
 
 
 def test_a_training_is_submitted_and_watched_from_elsewhere(trained: Ran) -> None:
-    for words in ("cost   $0.00", "job done submitted", "EXECUTING", "COMPLETED", "20/20 (100%)", "analysis:"):
+    for words in ("cost   $0.00", "job done submitted", "EXECUTING", "COMPLETED", "20/20 (100%)", "\nanalysis  "):
         assert words in trained.out
     assert "worker started" not in trained.out
 

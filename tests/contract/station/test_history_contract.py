@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from stationmaster.errors import UserError
+from stationmaster.errors import NotFound, UserError
 from stationmaster.model import State
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.servers.live_bench import WrittenJob
@@ -74,3 +74,16 @@ def test_a_change_is_seen_by_who_watches(world: LocalWorld) -> None:
     job.end()
     *_, last = views
     assert last.job.state is State.ENDED
+
+
+def test_the_loss_of_a_long_run_is_a_few_dozen_values_in_which_no_spike_is_lost(world: LocalWorld) -> None:
+    job = WrittenJob(world.store, "long")
+    job.write_readings(*(9.0 if step == 777 else 1000.0 / (1000 + step) for step in range(2000)), float("nan"))
+    with pytest.raises(NotFound):
+        world.station.readings.loss_trend("nowhere")
+    assert list(world.station.readings.loss_trend("long")) == [], "its progress is not known yet"
+    job.write_progress(step=2000)
+    trend = list(world.station.readings.loss_trend("long"))
+    assert 20 <= len(trend) <= 60
+    assert max(trend) == 9.0
+    assert trend[0] > trend[-1]

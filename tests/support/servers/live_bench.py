@@ -206,6 +206,10 @@ class WrittenJob:
         made = (StepReading(attempt=1, at=at, step=first + n, loss=loss) for n, loss in enumerate(losses))
         self._record(readings=tuple(made))
 
+    def write_progress(self, **values: Any) -> None:
+        job = replace(self._lease.job, attempt=1, progress=replace(self._lease.job.progress, **values))
+        self._lease = self._store.leases.record(self._lease, Write(job=job, due_in=0.0))
+
     def begin_executing(self) -> None:
         self._record(state=State.EXECUTING, due_in=3600.0, events=(NewEvent(kind="state", payload={}),))
 

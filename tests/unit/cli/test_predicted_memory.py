@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stationmaster.cli.render import job_json, price_lines, quote_json, view_lines
+from stationmaster.cli.job_lines import view_lines
+from stationmaster.cli.render import job_json, price_lines, quote_json
 from stationmaster.model import Outcome, Quote, Reason, State
 from stationmaster.money import ZERO
 from stationmaster.station.jobs import JobView

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from stationmaster.cli.job_lines import view_lines
 from stationmaster.cli.live import ChangeLines
-from stationmaster.cli.render import job_line, view_lines
+from stationmaster.cli.render import job_line
 from stationmaster.lifecycle import progress_shown, shown, stage
 from stationmaster.model import Outcome, Progress, Reason, State, Transfer, Watching
 from stationmaster.money import ZERO

@@ -20,6 +20,7 @@ from stationmaster.station.wire.history import (
     HistoryPage,
     LogDocument,
     LogMatchDocument,
+    LossTrendDocument,
     ReadingDocument,
     read_page,
 )
@@ -165,6 +166,15 @@ def list_readings(
     items = tuple(ReadingDocument.of(seq, reading) for seq, reading in found)
     more = len(found) == limit and not latest
     return HistoryPage(items=items, next=str(last) if more else None, cursor=str(last))
+
+
+@routes.get(
+    "/jobs/{job}/readings/trend",
+    operation_id="show_loss_trend",
+    summary="The loss of a job in a few dozen values, for a small picture",
+)
+def show_loss_trend(visit: Reading, job: JobReference, exact: Exact = False) -> LossTrendDocument:
+    return LossTrendDocument(loss=tuple(visit.station.readings.loss_trend(job_id(visit, job, exact))))
 
 
 def _wants_stream(request: Request) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 
-from stationmaster.errors import ServerError, TooManyRequests, UserError
+from stationmaster.errors import NotFound, ServerError, TooManyRequests, UserError
 from stationmaster.lifecycle import TERMINAL
 from stationmaster.model import Event, LogChunk, StepReading
 from stationmaster.station.history import LogMatch
@@ -16,7 +16,13 @@ from stationmaster.station.http.following import Stream
 from stationmaster.station.http.jobs import HttpJobs, path_of_job
 from stationmaster.station.wire.document import Page
 from stationmaster.station.wire.events import EventDocument
-from stationmaster.station.wire.history import HistoryPage, LogDocument, LogMatchDocument, ReadingDocument
+from stationmaster.station.wire.history import (
+    HistoryPage,
+    LogDocument,
+    LogMatchDocument,
+    LossTrendDocument,
+    ReadingDocument,
+)
 
 _EVENTS = 1000
 _PIECES = 500
@@ -119,6 +125,14 @@ class HttpReadings:
         path, page = f"{path_of_job(job_id)}/readings", HistoryPage[ReadingDocument]
         answer = self._connection.get(path, page, latest=True, limit=min(limit, _READINGS), exact=True)
         return [document.value() for document in answer.items]
+
+    def loss_trend(self, job_id: str) -> Sequence[float]:
+        try:
+            path = f"{path_of_job(job_id)}/readings/trend"
+            return self._connection.get(path, LossTrendDocument, exact=True).loss
+        except NotFound:
+            HttpJobs(self._connection).view(job_id)  # raises if it is the job that is not there
+            return ()  # an older server
 
 
 def _piece(data: str) -> tuple[int, LogChunk]:

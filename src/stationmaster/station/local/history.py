@@ -73,3 +73,8 @@ class LocalReadings:
 
     def latest(self, job_id: str, *, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
         return self._store.readings.latest(job_id, limit=limit)
+
+    def loss_trend(self, job_id: str) -> Sequence[float]:
+        from stationmaster.station.local.loss_trends import LossTrends  # only for who draws a loss
+
+        return LossTrends(self._store).of([self._store.jobs.get(job_id)]).get(job_id, ())

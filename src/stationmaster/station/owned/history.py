@@ -70,3 +70,7 @@ class OwnedReadings:
     def latest(self, job_id: str, *, limit: int = 1000) -> Sequence[tuple[int, StepReading]]:
         own_job(self._caller, self._all.jobs, job_id)
         return self._all.readings.latest(job_id, limit=limit)
+
+    def loss_trend(self, job_id: str) -> Sequence[float]:
+        own_job(self._caller, self._all.jobs, job_id)
+        return self._all.readings.loss_trend(job_id)

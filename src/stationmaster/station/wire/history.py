@@ -161,3 +161,10 @@ class ReadingDocument(Document):
             learning_rate=self.learning_rate,
             steps_per_second=self.steps_per_second,
         )
+
+
+class LossTrendDocument(Document):
+    """The loss of a job's current attempt in a few dozen values, for a small picture."""
+
+    loss: tuple[Number, ...] = Field(examples=[[0.31, 0.12, 0.09]])
+    """In the order of the steps: the lowest and the highest of each part of the run."""
