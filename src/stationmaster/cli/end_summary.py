@@ -28,7 +28,7 @@ _PIPE_WIDTH = 80
 
 
 def summary_lines(view: JobView, *, trend: Sequence[float], more: Sequence[NextStep] = ()) -> Iterator[str]:
-    """The outcome and why, loss, time, cost, where the model lies, whether the machine is gone, what to do next.
+    """The outcome and why, loss, time, cost, where the model is, whether the machine is gone, what to do next.
 
     `more` steps of the command itself come last.
     """

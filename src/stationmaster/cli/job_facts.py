@@ -56,7 +56,7 @@ def rented_text(view: JobView) -> str | None:
 
 
 def model_places(view: JobView) -> list[str]:
-    """Where the model lies: its own address first, which may be a bucket's, then its other copies."""
+    """Where the model is: its own address first, which may be a bucket's, then its other copies."""
     copies = [one.location for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at and one.location]
     model = view.job.model.address
     if model is None:

@@ -1,4 +1,4 @@
-"""One job as text on one screen: what it is, how it is, what it cost, where its model lies, what to do next."""
+"""One job as text on one screen: what it is, how it is, what it cost, where its model is, what to do next."""
 
 from __future__ import annotations
 

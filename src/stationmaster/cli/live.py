@@ -58,7 +58,7 @@ def follow(
 
 
 def print_summary(station: Station, job_id: str, *, more: Sequence[NextStep] = ()) -> None:
-    """Print how the job ended; with --quiet only where its model lies."""
+    """Print how the job ended; with --quiet only where its model is."""
     view = station.jobs.view(job_id)
     if is_quiet():
         print_lines(model_places(view)[:1])
