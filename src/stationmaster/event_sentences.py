@@ -199,6 +199,16 @@ def _waiting_for_offer(payload: _Payload) -> str:
     return told
 
 
+def _other_offer(payload: _Payload) -> str:
+    why = payload.text("why") or "is not available"
+    gpu, price, agreed = payload.text("gpu"), payload.number("price_per_hour_usd"), payload.text("agreed")
+    machine = _with_article(gpu) if gpu else "another machine"
+    at = f" for ${price:.3f}/h" if price else ""
+    within = f" ({agreed})" if agreed else ""
+    lead = f"The offer that you confirmed ({payload.text('confirmed')}) {why}"
+    return f"{lead}, so {machine}{at} is rented instead, within what you agreed to{within}."
+
+
 def _waiting_for_turn(payload: _Payload) -> str:
     return _with_detail("Waiting for its turn", payload.text("reason"))
 
@@ -527,6 +537,7 @@ SENTENCES: Mapping[str, _Sentence] = {
     "surplus_found": _surplus_found,
     "waiting_for_offer": _waiting_for_offer,
     "waiting_for_turn": _waiting_for_turn,
+    "other_offer": _other_offer,
     "create_refused": _problem("The provider refused the offer"),
     "create_unanswered": _create_unanswered,
     "machine_checked": _machine_checked,

@@ -70,6 +70,7 @@ class Quote:
     memory_basis: str = ""  # what it rests on, or why it is not predicted
     gpu_gib: float | None = None  # the memory that the GPU has
     min_vram_gib: float | None = None  # that a GPU must be sold with; None: what the recipe needs
+    offer: str | None = None  # id of the offer that it is for, which is tried first; None: any that fits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,6 +107,8 @@ class JobFile(RequestDocument):
     monitoring: dict[str, Any] | None = Field(default=None, examples=[None])
     """How the training is watched; see the setting `monitoring`."""
     machine: AskedMachine | None = Field(default=None, examples=[None])
+    offer: Name | None = Field(default=None, examples=[None])
+    """Id of the offer to rent, as `stationmaster offers` lists it. Default: the best."""
     execution: Execution | None = Field(default=None, examples=[None])
     tool: Name | None = Field(default=None, exclude=True, examples=[None])
     """Another name for `recipe`."""
@@ -154,6 +156,7 @@ class JobFile(RequestDocument):
                 max_spend=exact_dollars(request.max_spend),
                 monitoring=dict(request.monitoring),
                 machine=AskedMachine.of(request.machine),
+                offer=request.offer,
             )
 
     def overlaid(self, given: JobFile) -> Self:
@@ -189,6 +192,7 @@ class JobFile(RequestDocument):
             max_spend=price("max_spend", self.max_spend),
             monitoring=self.monitoring or {},
             machine=MachineWish() if self.machine is None else self.machine.value(),
+            offer=self.offer or None,
         )
 
 

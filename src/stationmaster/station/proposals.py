@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from stationmaster.datasets.sources.reference import DatasetReference
-from stationmaster.model import SINGLE_USER, AdoptedTraining, AppliedAdvice, Job, MachineWish, Quote, SkippedAdvice
+from stationmaster.errors import NotFound
+from stationmaster.model import (
+    SINGLE_USER,
+    AdoptedTraining,
+    AppliedAdvice,
+    Job,
+    MachineWish,
+    Offer,
+    Quote,
+    SkippedAdvice,
+)
 from stationmaster.money import MicroDollars
 from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.datasets import Progress
@@ -31,6 +41,7 @@ class TrainRequest:
     max_spend: MicroDollars | None = None
     monitoring: Mapping[str, Any] = field(default_factory=dict)
     machine: MachineWish = field(default_factory=MachineWish)
+    offer: str | None = None  # id of the offer to rent; None: the best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +71,7 @@ class RetryRequest:
     apply_recommendations: bool = False
     only: tuple[str, ...] = ()
     changes: RetryChanges = field(default_factory=RetryChanges)
+    offer: str | None = None  # id of the offer to rent; None: the best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +118,19 @@ class PlannedConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfferTerms:
+    """A machine that could be rented for the job, and the quote and limits that the job would have on it."""
+
+    offer: Offer
+    quote: Quote
+    max_price_per_hour: MicroDollars
+    max_seconds: float
+    max_spend: MicroDollars
+    notes: tuple[str, ...]  # all that the terms would have
+    spend_note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The terms of a fully checked request: plan, price and limits. Nothing is rented."""
 
@@ -127,6 +152,26 @@ class Terms:
     applied: tuple[AppliedAdvice, ...] = ()  # what a retry follows of the analysis
     skipped: tuple[SkippedAdvice, ...] = ()  # and what it does not
     adopted: AdoptedTraining | None = None  # a training that runs already, which the job only watches
+    offers: tuple[OfferTerms, ...] = ()  # what can be rented for it, best first, the quote's included; none if free
+    no_offer: str | None = None  # why nothing fits now and what helps: then there is a plan, but no price
+
+    def on(self, offer_id: str) -> Terms:
+        """The terms with another of the offers. Raises NotFound for one that is not among them."""
+        for one in self.offers:
+            if one.offer.id == offer_id:
+                return replace(
+                    self,
+                    quote=one.quote,
+                    max_price_per_hour=one.max_price_per_hour,
+                    max_seconds=one.max_seconds,
+                    max_spend=one.max_spend,
+                    notes=one.notes,
+                    spend_note=one.spend_note,
+                )
+        shown = ", ".join(one.offer.id for one in self.offers)
+        raise NotFound(
+            f"the proposal has no offer {offer_id}", hint=f"choose one of: {shown}" if shown else "propose it again"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +202,7 @@ class Proposals(Protocol):
         """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing.
 
         For a training that runs already its machine is looked at. If this computer is the machine and lacks the disk,
-        that is a note.
+        that is a note. If no offer fits, the terms of a new training have no price and say why.
 
         `progress` is called while a dataset is downloaded.
         """
@@ -171,10 +216,11 @@ class Proposals(Protocol):
     def find(self, proposal_id: str) -> Proposal:
         """Raises NotFound for one that never existed, was withdrawn, or has expired."""
 
-    def submit(self, proposal_id: str) -> Accepted:
+    def submit(self, proposal_id: str, *, offer: str | None = None) -> Accepted:
         """Queue the job exactly as it was proposed; nothing is searched or read again. Repeating it changes nothing.
 
-        Raises NotFound as `find` does, OutOfCredit if the owner no longer has enough credits.
+        `offer` is the id of another of the proposal's offers: the job gets the quote and limits that were shown for it.
+        Raises NotFound as `find` does and for an unknown offer, OutOfCredit if the owner no longer has enough credits.
         """
 
     def enqueue(self, request: TrainRequest, *, key: str | None = None, user: str = SINGLE_USER) -> Accepted:

@@ -47,11 +47,15 @@ class Proposals:
         with self._database.read() as connection:
             return self._get(connection, proposal_id, now=self._now(connection))
 
-    def submit(self, proposal_id: str) -> Submitted:
-        """Queue the job exactly as proposed; repeating it changes nothing. Raises NotFound as `get` does."""
+    def submit(self, proposal_id: str, *, spec: JobSpec | None = None) -> Submitted:
+        """Queue the job exactly as proposed; repeating it changes nothing. Raises NotFound as `get` does.
+
+        `spec` is the proposal's, with another of the offers that were proposed.
+        """
         with self._database.write() as connection:
             now = self._now(connection)
-            submitted = enqueue(connection, self._get(connection, proposal_id, now=now).spec, now=now)
+            proposed = self._get(connection, proposal_id, now=now).spec
+            submitted = enqueue(connection, spec or proposed, now=now)
             mark_submitted(connection, submitted.job.id, now=now)
             return submitted
 

@@ -17,6 +17,7 @@ from stationmaster.station.wire.proposals import (
     EstimateDocument,
     ProposalDocument,
     RetryBody,
+    SubmitBody,
     SubmittedDocument,
     TermsDocument,
     remote_request,
@@ -76,8 +77,11 @@ def withdraw_proposal(visit: Training, proposal: ProposalId) -> Response:
     status_code=201,
     responses={200: {"description": "The job exists already", "model": SubmittedDocument}},
 )
-def submit_proposal(visit: Training, response: Response, proposal: ProposalId) -> SubmittedDocument:
-    return _answer(visit, response, visit.station.proposals.submit(proposal))
+def submit_proposal(
+    visit: Training, response: Response, proposal: ProposalId, choice: SubmitBody | None = None
+) -> SubmittedDocument:
+    offer = None if choice is None else choice.offer
+    return _answer(visit, response, visit.station.proposals.submit(proposal, offer=offer))
 
 
 @routes.post(

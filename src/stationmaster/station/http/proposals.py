@@ -35,6 +35,7 @@ from stationmaster.station.wire.proposals import (
     EstimateDocument,
     ProposalDocument,
     RetryBody,
+    SubmitBody,
     SubmittedDocument,
     TermsDocument,
 )
@@ -72,9 +73,11 @@ class HttpProposals:
     def find(self, proposal_id: str) -> Proposal:
         return self._connection.get(_path(proposal_id), ProposalDocument).value()
 
-    def submit(self, proposal_id: str) -> Accepted:
+    def submit(self, proposal_id: str, *, offer: str | None = None) -> Accepted:
         path = f"{_path(proposal_id)}/submit"
-        return _repeated(lambda: self._connection.post(path, SubmittedDocument, patient=True).value())
+        with invalid_as_user_error():
+            body = SubmitBody(offer=offer)
+        return _repeated(lambda: self._connection.post(path, SubmittedDocument, body, patient=True).value())
 
     def enqueue(self, request: TrainRequest, *, key: str | None = None, user: str = SINGLE_USER) -> Accepted:
         """The server takes the user from the token."""

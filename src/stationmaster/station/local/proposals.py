@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import secrets
 import shlex
@@ -15,7 +16,7 @@ from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.periodic.dataset_cleanup import forget_dataset
 from stationmaster.control.results.job_folder import fetched_path
 from stationmaster.datasets.pack import pack_into, write_manifest
-from stationmaster.errors import IllegalMove, NotFound, UserError
+from stationmaster.errors import IllegalMove, NotFound, OutOfCredit, UserError
 from stationmaster.estimate import most_per_hour
 from stationmaster.model import (
     SINGLE_USER,
@@ -55,7 +56,6 @@ from stationmaster.station.proposals import (
     Terms,
     TrainRequest,
 )
-from stationmaster.store.proposals import StoredProposal
 
 ReportOf = Callable[[str], Report]
 
@@ -76,7 +76,8 @@ class LocalProposals:
         if isinstance(request, AdoptRequest):
             return self._adoption(request, job_id="JOB" if request.id is None else checked_id(request.id)).terms
         if isinstance(request, RetryRequest):
-            return self._check_again(self._again(self._ended_job(request.job), request), is_dry_run=True).terms
+            again = self._again(self._ended_job(request.job), request)
+            return self._check_again(again, offer=request.offer, is_dry_run=True).terms
         job_id = "JOB" if request.id is None else checked_id(request.id)
         return self._check(request, job_id=job_id, progress=progress, is_dry_run=True).terms
 
@@ -96,16 +97,20 @@ class LocalProposals:
     def find(self, proposal_id: str) -> Proposal:
         return proposal_of(self._store.proposals.get(proposal_id))
 
-    def submit(self, proposal_id: str) -> Accepted:
+    def submit(self, proposal_id: str, *, offer: str | None = None) -> Accepted:
         proposal = self._store.proposals.get(proposal_id)
-        spec = proposal.spec
+        spec, terms = proposal.spec, terms_of(proposal.terms)
+        if offer is not None and offer != spec.quote.offer:
+            terms = terms.on(offer)
+            spec = replace(spec, quote=terms.quote, max_seconds=terms.max_seconds, max_spend=terms.max_spend)
         if (there := self._jobs.with_id(spec.id)) is not None:
             return Accepted(job=there, created=False)
         self._require_owner(spec.owner)
         self._budget_notes(spec.quote, spec.owner)
         require_not_adopted(spec, self._installation)
-        submitted = self._store.proposals.submit(proposal_id)
-        return Accepted(job=submitted.job, created=submitted.created, notes=self._notes(proposal))
+        submitted = self._store.proposals.submit(proposal_id, spec=spec)
+        notes = (*terms.notes, *worker_notes(self._settings))
+        return Accepted(job=submitted.job, created=submitted.created, notes=notes)
 
     def enqueue(self, request: TrainRequest, *, key: str | None = None, user: str = SINGLE_USER) -> Accepted:
         # The id comes first: whatever happens between here and the answer, a repeated request finds it again.
@@ -168,7 +173,7 @@ class LocalProposals:
         )
         return replace(checked, terms=self._with_budget_notes(checked.terms, request.owner))
 
-    def _check_again(self, again: Again, *, is_dry_run: bool = False) -> CheckedAgain:
+    def _check_again(self, again: Again, *, offer: str | None, is_dry_run: bool = False) -> CheckedAgain:
         spec, provider = again.spec, self._installation.provider(again.spec.provider)
         past = self._store.runs.finished
         checked = check_again(
@@ -178,10 +183,12 @@ class LocalProposals:
             past_runs=past,
             max_hours=again.max_hours,
             max_spend=again.max_spend,
+            offer=offer,
             is_dry_run=is_dry_run,
         )
         notes = (*again.notes, *checked.terms.notes)
-        terms = replace(checked.terms, notes=notes, applied=again.spec.applied, skipped=again.skipped)
+        offers = tuple(replace(one, notes=(*again.notes, *one.notes)) for one in checked.terms.offers)
+        terms = replace(checked.terms, notes=notes, offers=offers, applied=again.spec.applied, skipped=again.skipped)
         return replace(checked, terms=self._with_budget_notes(terms, spec.owner))
 
     def _again(self, old: Job, request: RetryRequest) -> Again:
@@ -211,7 +218,7 @@ class LocalProposals:
         state = None if best is None else state_beside(best, self._store.checkpoints.of_job(old.id))
         self._require_key(old.spec.provider)
         again = replace(again, spec=replace(again.spec, id=job_id))
-        checked = self._check_again(again)
+        checked = self._check_again(again, offer=request.offer)
         terms = checked.terms
         spec = replace(
             again.spec,
@@ -233,9 +240,6 @@ class LocalProposals:
         data = dataclasses.asdict(terms)
         kept = self._store.proposals.put(secrets.token_hex(8), spec, data, seconds=_VALID_SECONDS)
         return proposal_of(kept)
-
-    def _notes(self, proposal: StoredProposal) -> tuple[str, ...]:
-        return (*terms_of(proposal.terms).notes, *worker_notes(self._settings))
 
     def _is_packed(self, proposal: Proposal) -> bool:
         return Path(self._store.proposals.get(proposal.id).spec.dataset.archive).is_file()
@@ -323,7 +327,13 @@ class LocalProposals:
         raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
 
     def _with_budget_notes(self, terms: Terms, owner: str | None) -> Terms:
-        return replace(terms, notes=(*terms.notes, *self._budget_notes(terms.quote, owner)))
+        """With the notes for each offer; those that the owner's budget does not allow are left out."""
+        notes = self._budget_notes(terms.quote, owner)
+        offers = []
+        for one in terms.offers:
+            with contextlib.suppress(OutOfCredit, UserError):
+                offers.append(replace(one, notes=(*one.notes, *self._budget_notes(one.quote, owner))))
+        return replace(terms, notes=(*terms.notes, *notes), offers=tuple(offers))
 
     def _budget_notes(self, quote: Quote, owner: str | None) -> tuple[str, ...]:
         """Notes to show beside the price. Raises OutOfCredit."""

@@ -65,10 +65,10 @@ class OwnedProposals:
             raise NotFound(f"there is no proposal {proposal_id}", hint="propose it again")
         return found
 
-    def submit(self, proposal_id: str) -> Accepted:
+    def submit(self, proposal_id: str, *, offer: str | None = None) -> Accepted:
         require(self._caller, Right.TRAIN)
         self._require_free_id(self.find(proposal_id).job_id)
-        return self._own(self._all.submit(proposal_id))
+        return self._own(self._all.submit(proposal_id, offer=offer))
 
     def enqueue(self, request: TrainRequest, *, key: str | None = None, user: str = SINGLE_USER) -> Accepted:
         allowed = self._allowed(request)

@@ -37,6 +37,10 @@ class OfferDocument(Document):
     note: str | None = Field(default=None, examples=["22.1 of 24.0 GiB free"])
     """What else is to be known about it now."""
 
+    @classmethod
+    def of_offer(cls, offer: Offer) -> Self:
+        return cls(**_fields(offer))
+
     def offer(self) -> Offer:
         return Offer(
             id=self.id,

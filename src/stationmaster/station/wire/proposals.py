@@ -15,6 +15,7 @@ from stationmaster.station.proposals import (
     Accepted,
     Estimate,
     EstimateRequest,
+    OfferTerms,
     PlannedConfig,
     PlannedStep,
     Proposal,
@@ -27,6 +28,7 @@ from stationmaster.station.wire.adopting import AdoptedDocument
 from stationmaster.station.wire.document import Document, Instant, RequestDocument, Usd
 from stationmaster.station.wire.job_parts import AppliedAdviceDocument
 from stationmaster.station.wire.jobs import JobDocument
+from stationmaster.station.wire.offers import OfferDocument
 from stationmaster.station.wire.plain import plain, unplain
 from stationmaster.station.wire.quote import QuoteDocument, UsdRangeDocument
 
@@ -61,6 +63,16 @@ class TermsLimitsDocument(Document):
     """Why the money limit is not twice the high figure of the quote."""
     max_seconds: float
     """The hours in seconds, exactly."""
+
+    @classmethod
+    def of(cls, terms: Terms | OfferTerms | Estimate) -> Self:
+        return cls(
+            max_price_per_hour_usd=terms.max_price_per_hour,
+            max_hours=terms.max_seconds / 3600,
+            max_spend_usd=terms.max_spend,
+            max_spend_note=terms.spend_note,
+            max_seconds=terms.max_seconds,
+        )
 
 
 class PlannedStepDocument(Document):
@@ -121,6 +133,36 @@ class SkippedAdviceDocument(Document):
         return SkippedAdvice(**{**dict(self), "recommended_value": unplain(self.recommended_value)})
 
 
+class OfferTermsDocument(Document):
+    """A machine that could be rented for the job, and what the job would take on it."""
+
+    offer: OfferDocument
+    quote: QuoteDocument
+    limits: TermsLimitsDocument
+    notes: tuple[str, ...]
+    """Assumptions and warnings."""
+
+    @classmethod
+    def of(cls, terms: OfferTerms) -> Self:
+        return cls(
+            offer=OfferDocument.of_offer(terms.offer),
+            quote=QuoteDocument.of(terms.quote),
+            limits=TermsLimitsDocument.of(terms),
+            notes=terms.notes,
+        )
+
+    def value(self) -> OfferTerms:
+        return OfferTerms(
+            offer=self.offer.offer(),
+            quote=self.quote.value(),
+            max_price_per_hour=self.limits.max_price_per_hour_usd,
+            max_seconds=self.limits.max_seconds,
+            max_spend=self.limits.max_spend_usd,
+            spend_note=self.limits.max_spend_note,
+            notes=self.notes,
+        )
+
+
 class TermsDocument(Document):
     """What a training would take: plan, price and limits. Nothing is rented yet."""
 
@@ -154,6 +196,10 @@ class TermsDocument(Document):
     """What a retry does not follow of the analysis."""
     adopted: AdoptedDocument | None = None
     """The training that runs already, if the job only watches one."""
+    offers: tuple[OfferTermsDocument, ...] = ()
+    """What can be rented for it now, best first, the quote's offer included; empty if it costs nothing."""
+    no_offer: str | None = Field(default=None, examples=[None])
+    """Why nothing that fits can be rented now, and what helps. Then there is no price: all amounts are 0."""
 
     @classmethod
     def of(cls, terms: Terms) -> Self:
@@ -166,19 +212,15 @@ class TermsDocument(Document):
             rows=terms.rows,
             dataset_bytes=terms.dataset_bytes,
             quote=QuoteDocument.of(terms.quote),
-            limits=TermsLimitsDocument(
-                max_price_per_hour_usd=terms.max_price_per_hour,
-                max_hours=terms.max_seconds / 3600,
-                max_spend_usd=terms.max_spend,
-                max_spend_note=terms.spend_note,
-                max_seconds=terms.max_seconds,
-            ),
+            limits=TermsLimitsDocument.of(terms),
             steps=tuple(PlannedStepDocument.of(step) for step in terms.steps),
             configs=tuple(PlannedConfigDocument.of(config) for config in terms.configs),
             notes=terms.notes,
             applied=tuple(AppliedAdviceDocument.of(one) for one in terms.applied),
             skipped=tuple(SkippedAdviceDocument.of(one) for one in terms.skipped),
             adopted=None if terms.adopted is None else AdoptedDocument.of(terms.adopted),
+            offers=tuple(OfferTermsDocument.of(one) for one in terms.offers),
+            no_offer=terms.no_offer,
         )
 
     def value(self) -> Terms:
@@ -201,6 +243,8 @@ class TermsDocument(Document):
             applied=tuple(one.value() for one in self.applied),
             skipped=tuple(one.value() for one in self.skipped),
             adopted=None if self.adopted is None else self.adopted.value(),
+            offers=tuple(one.value() for one in self.offers),
+            no_offer=self.no_offer,
         )
 
 
@@ -240,6 +284,13 @@ class ProposalDocument(Document):
             expires_at=self.expires_at,
             terms=self.terms.value(),
         )
+
+
+class SubmitBody(RequestDocument):
+    """Which of the proposal's offers is confirmed."""
+
+    offer: Name | None = Field(default=None, examples=[None])
+    """Id of one of `terms.offers`, whose quote and limits the job gets. Default: the one of the proposal's quote."""
 
 
 class SubmittedDocument(Document):
@@ -294,6 +345,8 @@ class RetryBody(_AskedTraining):
     """Another trigger word."""
     parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
     """Parameters that change, by name; they go before the analysis."""
+    offer: Name | None = Field(default=None, examples=[None])
+    """Id of the offer to rent, as `GET /api/offers` lists it. Default: the best."""
 
     @classmethod
     def of(cls, request: RetryRequest) -> Self:
@@ -310,6 +363,7 @@ class RetryBody(_AskedTraining):
             max_hours=changes.max_hours,
             max_spend=exact_dollars(changes.max_spend),
             machine=AskedMachine.of(changes.machine),
+            offer=request.offer,
         )
 
     def request(self, job: str) -> RetryRequest:
@@ -320,6 +374,7 @@ class RetryBody(_AskedTraining):
             apply_recommendations=self.apply_recommendations,
             only=self.only,
             id=self.id,
+            offer=self.offer or None,
             changes=RetryChanges(
                 name=self.name,
                 trigger=self.trigger,
@@ -393,13 +448,7 @@ class EstimateDocument(QuoteDocument):
             provider=found.provider,
             notes=found.notes,
             max_price_per_hour_usd=found.max_price_per_hour,
-            limits=TermsLimitsDocument(
-                max_price_per_hour_usd=found.max_price_per_hour,
-                max_hours=found.max_seconds / 3600,
-                max_spend_usd=found.max_spend,
-                max_spend_note=found.spend_note,
-                max_seconds=found.max_seconds,
-            ),
+            limits=TermsLimitsDocument.of(found),
         )
 
     def estimate(self) -> Estimate:

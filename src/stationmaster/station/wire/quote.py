@@ -63,6 +63,8 @@ class QuoteDocument(Document):
     """The part of the hours that is the same on every GPU."""
     min_vram_gib: float | None = None
     """The memory that a GPU must be sold with; null: what the recipe needs."""
+    offer: str | None = Field(default=None, examples=["30007012"])
+    """The offer that it is for, which the job tries first; null: any that fits."""
 
     @classmethod
     def of(cls, quote: Quote) -> Self:
@@ -88,6 +90,7 @@ class QuoteDocument(Document):
             reference_hours=quote.reference_hours,
             fixed_hours=quote.fixed_hours,
             min_vram_gib=quote.min_vram_gib,
+            offer=quote.offer,
         )
 
     def value(self) -> Quote:
@@ -113,4 +116,5 @@ class QuoteDocument(Document):
             memory_basis=self.gpu_memory_basis,
             gpu_gib=self.gpu_gib,
             min_vram_gib=self.min_vram_gib,
+            offer=self.offer,
         )

@@ -209,7 +209,24 @@ def _ask_or_adopt(view: Listed, policy: Policy) -> Step[Action]:
     if offer is None:
         return Step(write=_wait_for_an_offer(view, market, policy))
     asked = replace(view.rental, create_sent_at=market.asked_at, offer=offer, account=view.listing.account)
-    return Step(write=Write(job=job, rentals=(asked,)), then=Create(rental=asked, offer=offer))
+    events = _other_offer_events(job, market, offer) if view.rental.offer is None else ()
+    return Step(write=Write(job=job, rentals=(asked,), events=events), then=Create(rental=asked, offer=offer))
+
+
+def _other_offer_events(job: Job, market: Market, offer: Offer) -> tuple[NewEvent, ...]:
+    """Tells that the machine is another one than the confirmed, which is still within the confirmed limits."""
+    why = market.instead_of_confirmed(job, offer)
+    if why is None:
+        return ()
+    payload = {
+        "confirmed": job.spec.quote.offer,
+        "why": why,
+        "offer": offer.id,
+        "gpu": offer.gpus_text,
+        "price_per_hour_usd": offer.price_per_hour / 1_000_000,
+        "agreed": agreed_limits(job.spec),
+    }
+    return (NewEvent(kind="other_offer", payload=payload),)
 
 
 def _market(view: ProvisioningView) -> Market | None:

@@ -10,7 +10,7 @@ from stationmaster.control.machine.step_secrets import sendable_secrets
 from stationmaster.errors import DeliveryBusy, SecretRefused
 from stationmaster.estimate import is_as_fast, most_per_hour
 from stationmaster.model import AdoptedTraining, Job, JobSpec, Label, Offer, Quote, Rental, Requirements
-from stationmaster.money import format_dollars
+from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.offers import LeftOut, NoOffer, Ranking, why_none
 from stationmaster.providers.base import HasPlaces, KnowsMoney, Provider
 from stationmaster.providers.no_offer import why_no_offer
@@ -31,9 +31,22 @@ class Market:
     waits_for: str | None = None  # why it is not this job's turn yet
 
     def best_offer(self, job: Job) -> Offer | None:
-        """The best that was not refused in this attempt; else the best of all, which may be free again."""
-        refused = job.machine.refused_offers
-        return next((offer for offer in self.offers if offer.id not in refused), next(iter(self.offers), None))
+        """The one that was confirmed, else the best that was not refused in this attempt; else the best of all, which
+        may be free again.
+        """
+        refused, confirmed = job.machine.refused_offers, job.spec.quote.offer
+        untried = [offer for offer in self.offers if offer.id not in refused] or self.offers
+        return next((offer for offer in untried if offer.id == confirmed), next(iter(untried), None))
+
+    def instead_of_confirmed(self, job: Job, offer: Offer) -> str | None:
+        """Why another offer than the confirmed one is taken; None if it is that one, or if this was told before."""
+        confirmed, refused = job.spec.quote.offer, job.machine.refused_offers
+        if confirmed in (None, offer.id) or job.attempt > 1 or not set(refused) <= {confirmed}:
+            return None
+        if refused:
+            return "was refused by the provider"
+        now = next((one for one in self.others if one.id == confirmed), None)
+        return "is no longer offered" if now is None else f"now costs {format_dollars(now.price_per_hour, 3)} per hour"
 
     @property
     def has_no_offer(self) -> bool:
@@ -166,13 +179,22 @@ def agreed_limits(spec: JobSpec) -> str:
 
 async def credit_problem(quote: Quote, provider: Provider) -> str | None:
     """Why the account's credit is too small for the job; None if it suffices, or if the provider has no credit."""
-    if not isinstance(provider, KnowsMoney) or not quote.cost_high:
+    if not quote.cost_high:
         return None
-    credit = await provider.credit()
-    if credit >= quote.cost_high:
+    return credit_shortage(quote, await known_credit(provider), provider=provider.name)
+
+
+async def known_credit(provider: Provider) -> MicroDollars | None:
+    """The account's credit; None if the provider has no credit."""
+    return await provider.credit() if isinstance(provider, KnowsMoney) else None
+
+
+def credit_shortage(quote: Quote, credit: MicroDollars | None, *, provider: str) -> str | None:
+    """Why this credit is too small for the job; None if it suffices."""
+    if credit is None or credit >= quote.cost_high:
         return None
     needed, left = format_dollars(quote.cost_high), format_dollars(credit)
-    return f"the {provider.name} account has {left} of credit; the job can cost up to {needed}"
+    return f"the {provider} account has {left} of credit; the job can cost up to {needed}"
 
 
 async def reached_limit(rental: Rental, world: World) -> int | None:

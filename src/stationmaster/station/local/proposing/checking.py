@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -30,8 +30,8 @@ from stationmaster.station.local.proposing.gates import Gates, check_gates, chec
 from stationmaster.station.local.proposing.hooks import run_hooks
 from stationmaster.station.local.proposing.limits import Limits, limits_again, limits_of
 from stationmaster.station.local.proposing.naming import checked_name
-from stationmaster.station.local.proposing.quoting import PastRuns, Work, quote_work
-from stationmaster.station.proposals import PlannedConfig, PlannedStep, Terms, TrainRequest
+from stationmaster.station.local.proposing.quoting import PastRuns, Quoted, Work, quote_work
+from stationmaster.station.proposals import OfferTerms, PlannedConfig, PlannedStep, Terms, TrainRequest
 
 _SHOWN_ROOT = "/opt/stationmaster/jobs"
 
@@ -97,18 +97,19 @@ def check_request(
         dataset_bytes=report.bytes,
         max_price=request.max_price,
         is_dry_run=is_dry_run,
+        needs_offer=not is_dry_run,
+        offer=request.offer,
     )
     quoted = quote_work(work, provider, past_runs=past_runs, home=settings.home)
-    limits = limits_of(quoted.quote, settings, max_hours=request.max_hours, max_spend=request.max_spend)
     identity = JobIdentity(id=job_id, name=name, trigger=request.trigger or "", attempt=1)
     terms = _terms(
         work,
-        quoted.quote,
-        limits,
+        quoted,
+        lambda quote: limits_of(quote, settings, max_hours=request.max_hours, max_spend=request.max_spend),
         identity=identity,
         provider=provider,
         rows=report.rows,
-        notes=(*_dataset_notes(report.warnings), *hooked.notes, *can_run.notes, *quoted.notes),
+        notes=(*_dataset_notes(report.warnings), *hooked.notes, *can_run.notes),
     )
     return Checked(
         stored=stored,
@@ -128,6 +129,7 @@ def check_again(
     past_runs: PastRuns,
     max_hours: float | None = None,
     max_spend: MicroDollars | None = None,
+    offer: str | None = None,
     is_dry_run: bool = False,
 ) -> CheckedAgain:
     """The terms of a new job like this one, with other limits if they are given. Raises UserError as `check_request`
@@ -146,19 +148,26 @@ def check_again(
         max_price=spec.max_price_per_hour,
         avoided_machines=spec.machine.avoided_machines,
         is_dry_run=is_dry_run,
+        offer=offer,
     )
     quoted = quote_work(work, provider, past_runs=past_runs, home=settings.home)
     identity = JobIdentity(id=spec.id, name=spec.name, trigger=spec.trigger or "", attempt=1)
-    limits = limits_again(spec, quoted.quote, settings, max_hours=max_hours, max_spend=max_spend)
-    notes = (*can_run.notes, *quoted.notes)
-    terms = _terms(work, quoted.quote, limits, identity=identity, provider=provider, rows=0, notes=notes)
+    terms = _terms(
+        work,
+        quoted,
+        lambda quote: limits_again(spec, quote, settings, max_hours=max_hours, max_spend=max_spend),
+        identity=identity,
+        provider=provider,
+        rows=0,
+        notes=can_run.notes,
+    )
     return CheckedAgain(terms=terms, unneeded_secrets=can_run.unneeded_secrets)
 
 
 def _terms(
     work: Work,
-    quote: Quote,
-    limits: Limits,
+    quoted: Quoted,
+    limits_for: Callable[[Quote], Limits],
     *,
     identity: JobIdentity,
     provider: Provider,
@@ -166,6 +175,7 @@ def _terms(
     notes: tuple[str, ...],
 ) -> Terms:
     plan = _plan(work, identity)
+    own = _offer_terms(work, quoted, limits_for, notes)
     return Terms(
         name=identity.name,
         recipe=work.recipe.reference,
@@ -174,16 +184,33 @@ def _terms(
         images=work.images,
         rows=rows,
         dataset_bytes=work.dataset_bytes,
-        quote=quote,
-        max_seconds=limits.max_seconds,
-        max_spend=limits.max_spend,
-        max_price_per_hour=most_per_hour(quote, work.max_price),
-        spend_note=limits.spend_note,
+        quote=own.quote,
+        max_seconds=own.max_seconds,
+        max_spend=own.max_spend,
+        max_price_per_hour=own.max_price_per_hour,
+        spend_note=own.spend_note,
         steps=tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps),
         configs=tuple(
             PlannedConfig(path=f"{_root(identity)}/{config.path}", text=config.text) for config in plan.configs
         ),
-        notes=(*notes, *limits.notes),
+        notes=own.notes,
+        offers=tuple(_offer_terms(work, one, limits_for, notes) for one in quoted.alternatives),
+        no_offer=quoted.no_offer,
+    )
+
+
+def _offer_terms(
+    work: Work, quoted: Quoted, limits_for: Callable[[Quote], Limits], notes: tuple[str, ...]
+) -> OfferTerms:
+    limits = limits_for(quoted.quote)
+    return OfferTerms(
+        offer=quoted.offer,
+        quote=quoted.quote,
+        max_price_per_hour=most_per_hour(quoted.quote, work.max_price),
+        max_seconds=limits.max_seconds,
+        max_spend=limits.max_spend,
+        spend_note=limits.spend_note,
+        notes=(*notes, *quoted.notes, *limits.notes),
     )
 
 

@@ -53,6 +53,8 @@ def _canonical(request: TrainRequest) -> str:
         del data["machine"]["gpus"]
     if request.machine == MachineWish():
         del data["machine"]
+    if request.offer is None:
+        del data["offer"]
     return json.dumps(data, sort_keys=True, default=str)
 
 

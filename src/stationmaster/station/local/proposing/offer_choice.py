@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stationmaster.errors import DiskFull, NoOfferFits
+from stationmaster.errors import DiskFull, NoOfferFits, NotFound
 from stationmaster.estimate import (
     Card,
     MemoryEstimate,
@@ -26,6 +26,9 @@ from stationmaster.providers.base import Provider
 from stationmaster.providers.no_offer import why_no_offer
 from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
+
+MOST_SHOWN = 5
+"""At most this many offers are shown to choose from, besides the one that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The offer of a quote and the others of the same search that a person may take instead, best first."""
+
+    chosen: Choice
+    shown: tuple[Choice, ...] = ()  # `chosen` included
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chooser:
     """Chooses an offer for one job, whose memory is predicted from the recipe's model and earlier runs."""
 
@@ -70,25 +81,45 @@ class Chooser:
     home: Path
     needs_room: bool = True  # False: if this computer is the machine and lacks the disk, that is a note
 
-    def best(self, want: Requirements) -> Choice:
-        """The best offer. Where more memory is expected than the recipe declares, cards with less are left out.
+    def choices(self, want: Requirements, *, offer_id: str | None = None) -> Choices:
+        """The offer with this id, by default the best one, and the best offers of the same search.
 
-        If there is no larger one, the offers for the declared need count: a prediction only warns. Raises
-        NoOfferFits, and DiskFull if this computer is the machine and has too little disk.
+        Where more memory is expected than the recipe declares, cards with less are left out. If there is no larger
+        one, the offers for the declared need count: a prediction only warns. Raises NoOfferFits, NotFound if the offer
+        is not among those that fit, and DiskFull if this computer is the machine and has too little disk.
         """
         lack = None if self.needs_room else self._lack_of_room(want)
         if lack is not None:
-            choice = self.best(replace(want, disk_gib=0.0))
-            return replace(choice, notes=(f"{lack}: it cannot start here", *choice.notes))
+            found = self.choices(replace(want, disk_gib=0.0), offer_id=offer_id)
+            return Choices(chosen=replace(found.chosen, notes=(f"{lack}: it cannot start here", *found.chosen.notes)))
         expected = self._memory(self.parameters)
         raised = _raised(want, expected)
         offers = self._offers(raised) or (self._offers(want) if raised is not want else [])
         if not offers:
             raise self._no_offer(want)
-        is_raised = raised is not want and offers[0].vram_gib * 1024 >= least_vram_mib(raised.vram_gib)
-        notes = (_raised_note(raised, want, expected),) if is_raised and expected else ()
-        choice = self._choice(offers[0], offers, min_vram_gib=raised.vram_gib if is_raised else want.vram_gib)
-        return replace(choice, notes=(*notes, *choice.notes))
+
+        def choice_of(offer: Offer) -> Choice:
+            is_raised = raised is not want and offer.vram_gib * 1024 >= least_vram_mib(raised.vram_gib)
+            notes = (_raised_note(raised, want, expected),) if is_raised and expected else ()
+            choice = self._choice(offer, offers, min_vram_gib=raised.vram_gib if is_raised else want.vram_gib)
+            return replace(choice, notes=(*notes, *choice.notes))
+
+        chosen = offers[0] if offer_id is None else self._with_id(offer_id, offers)
+        shown = [offer for index, offer in enumerate(offers) if index < MOST_SHOWN or offer is chosen]
+        return Choices(chosen=choice_of(chosen), shown=tuple(choice_of(offer) for offer in shown))
+
+    def unoffered(self, want: Requirements) -> Choice:
+        """A machine as the recipe expects it, without a price: for a plan while nothing can be rented."""
+        gpu = self.recipe.time.reference_gpu if want.gpus else None
+        offer = Offer(
+            id="",
+            provider=self.provider.name,
+            price_per_hour=ZERO,
+            gpu=gpu,
+            gpus=want.gpus,
+            vram_gib=gpu_memory_gib(gpu or "") or 0.0,
+        )
+        return replace(self._choice(offer, (), min_vram_gib=want.vram_gib), is_offered=False)
 
     def asked_about(self, card: AskedCard, want: Requirements) -> Choice:
         """The best offer with the card, whatever it needs; without one, the card itself, which then has no price."""
@@ -149,6 +180,19 @@ class Chooser:
     def _offers(self, want: Requirements) -> list[Offer]:
         return asyncio.run(self.provider.offers(want))
 
+    def _with_id(self, offer_id: str, offers: Sequence[Offer]) -> Offer:
+        for offer in offers:
+            if offer.id == offer_id:
+                return offer
+        raise NotFound(
+            f"{self.provider.name} has no offer {offer_id} that fits {self.recipe.reference} now",
+            hint=f"`{self._search}` shows what is offered, or leave out --offer to get the best one",
+        )
+
+    @property
+    def _search(self) -> str:
+        return f"stationmaster offers --recipe {self.recipe.reference} --provider {self.provider.name}"
+
     def _lack_of_room(self, want: Requirements) -> str | None:
         """Why this computer's disk is too small for the training; None for any other machine."""
         if self.provider.name != "loopback":
@@ -162,10 +206,9 @@ class Chooser:
         if (lack := self._lack_of_room(want)) is not None:
             return DiskFull(lack, hint="free some disk space, or set STATIONMASTER_HOME to a folder on a larger disk")
         none = asyncio.run(why_no_offer(self.provider, want))
-        search = f"stationmaster offers --recipe {self.recipe.reference} --provider {self.provider.name}"
         return NoOfferFits(
             f"no offer of {self.provider.name} fits {self.recipe.reference}: {none.why}",
-            hint=f"{none.what_helps}; `{search}` shows what is offered",
+            hint=f"{none.what_helps}; `{self._search}` shows what is offered",
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stationmaster.control.states.provisioning.market import credit_problem
-from stationmaster.errors import AccessRefused
+from stationmaster.control.states.provisioning.market import credit_shortage, known_credit
+from stationmaster.errors import AccessRefused, NoOfferFits
 from stationmaster.estimate import Estimate, estimate, scaling
-from stationmaster.model import FinishedRun, Quote, Requirements
+from stationmaster.model import FinishedRun, Offer, Quote, Requirements
 from stationmaster.money import MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.parameters import ParameterValue
@@ -39,6 +39,8 @@ class Work:
     avoided_machines: tuple[str, ...] = ()
     card: AskedCard | None = None  # instead of the best offer
     is_dry_run: bool = False  # if this computer is the machine and lacks the disk, that is a note
+    needs_offer: bool = True  # False: if nothing can be rented now, the quote has no price
+    offer: str | None = None  # id of the offer to quote; None: the best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +49,17 @@ class Quoted:
 
     quote: Quote
     notes: tuple[str, ...]
+    offer: Offer
     is_offered: bool = True  # False: for a card that is not offered now, so its price is unknown
+    alternatives: tuple[Quoted, ...] = ()  # the best offers of the same search, this one included; none if it is free
+    no_offer: str | None = None  # why nothing can be rented now, and what helps
 
 
 def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> Quoted:
-    """Hours, cost and GPU memory on the best offer, and the assumptions. Raises NoOfferFits."""
+    """Hours, cost and GPU memory on the best offer, and the assumptions. Raises NoOfferFits, NotFound.
+
+    Everything that is for sale is searched once: the alternatives are of the same search.
+    """
     start_seconds, slow_start_seconds = _start_seconds(work, provider)
     past = past_runs(work.recipe.reference)
     want = _want(work, start_seconds)
@@ -63,22 +71,45 @@ def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Pat
         home=home,
         needs_room=not work.is_dry_run,
     )
-    found = chooser.best(want) if work.card is None else chooser.asked_about(work.card, want)
-    offer = found.offer
-    expected = estimate(
-        work.recipe,
-        work.parameters,
-        images=work.images,
-        gpu=offer.gpu,
-        rate_per_hour=offer.price_per_hour,
-        start_seconds=start_seconds,
-        slow_start_seconds=slow_start_seconds,
-        past=past,
-    )
-    quote = _quote(expected, found, want)
-    if found.is_offered:
-        _require_provider_credit(quote, provider)
-    return Quoted(quote=quote, notes=(*found.notes, *expected.notes), is_offered=found.is_offered)
+
+    def quoted(choice: Choice) -> Quoted:
+        offer = choice.offer
+        expected = estimate(
+            work.recipe,
+            work.parameters,
+            images=work.images,
+            gpu=offer.gpu,
+            rate_per_hour=offer.price_per_hour,
+            start_seconds=start_seconds,
+            slow_start_seconds=slow_start_seconds,
+            past=past,
+        )
+        # A free machine needs no confirmation: whichever is free by then will do, unless one was asked for.
+        is_confirmed = offer.price_per_hour > 0 or work.offer is not None
+        return Quoted(
+            quote=replace(_quote(expected, choice, want), offer=offer.id if is_confirmed and offer.id else None),
+            notes=(*choice.notes, *expected.notes),
+            offer=offer,
+            is_offered=choice.is_offered,
+        )
+
+    if work.card is not None:
+        found = quoted(chooser.asked_about(work.card, want))
+        if found.is_offered:
+            _require_provider_credit([found], provider)
+        return found
+    try:
+        choices = chooser.choices(want, offer_id=work.offer)
+    except NoOfferFits as none:
+        if work.needs_offer:
+            raise
+        return replace(quoted(chooser.unoffered(want)), no_offer=f"{none}; what helps: {none.hint}")
+    found = quoted(choices.chosen)
+    shown = [found if one is choices.chosen else quoted(one) for one in choices.shown]
+    affordable = _require_provider_credit([found, *(one for one in shown if one is not found)], provider)
+    if found.quote.price_per_hour <= 0:
+        return found
+    return replace(found, alternatives=tuple(one for one in shown if one in affordable))
 
 
 def _start_seconds(work: Work, provider: Provider) -> tuple[float, float]:
@@ -134,8 +165,15 @@ def _quote(expected: Estimate, found: Choice, want: Requirements) -> Quote:
     )
 
 
-def _require_provider_credit(quote: Quote, provider: Provider) -> None:
-    """Raise now if the key is refused or the account is empty, instead of letting the job fail in a minute."""
-    problem = asyncio.run(credit_problem(quote, provider))
+def _require_provider_credit(quoted: Sequence[Quoted], provider: Provider) -> list[Quoted]:
+    """Those that the account's credit suffices for; asks for the credit once.
+
+    Raise now if the key is refused or the account too empty for the first, instead of letting the job fail in a minute.
+    """
+    if not quoted[0].quote.cost_high:
+        return list(quoted)
+    credit = asyncio.run(known_credit(provider))
+    problem = credit_shortage(quoted[0].quote, credit, provider=provider.name)
     if problem is not None:
         raise AccessRefused(problem, hint="add credit at https://cloud.vast.ai/billing/, or train fewer --steps")
+    return [one for one in quoted if credit_shortage(one.quote, credit, provider=provider.name) is None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stationmaster.model import AdoptedTraining, AppliedAdvice, Quote, SkippedAdvice
-from stationmaster.station.proposals import PlannedConfig, PlannedStep, Proposal, Terms
+from stationmaster.model import AdoptedTraining, AppliedAdvice, Offer, Quote, SkippedAdvice
+from stationmaster.station.proposals import OfferTerms, PlannedConfig, PlannedStep, Proposal, Terms
 from stationmaster.store.proposals import StoredProposal
 
 
@@ -29,7 +29,13 @@ def terms_of(data: Mapping[str, Any]) -> Terms:
     known["notes"] = tuple(known["notes"])
     known["applied"] = tuple(AppliedAdvice(**each) for each in known.get("applied", ()))
     known["skipped"] = tuple(SkippedAdvice(**each) for each in known.get("skipped", ()))
+    known["offers"] = tuple(_offer_terms(each) for each in known.get("offers", ()))
     adopted = known.get("adopted")
     if adopted is not None:
         known["adopted"] = AdoptedTraining(**{**adopted, "unknown": tuple(adopted["unknown"])})
     return Terms(**known)
+
+
+def _offer_terms(data: Mapping[str, Any]) -> OfferTerms:
+    values = {"offer": Offer(**data["offer"]), "quote": Quote(**data["quote"]), "notes": tuple(data["notes"])}
+    return OfferTerms(**{**data, **values})

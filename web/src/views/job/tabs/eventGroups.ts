@@ -19,6 +19,7 @@ const KINDS: Readonly<Record<string, Group>> = {
   surplus_found: "machine",
   waiting_for_offer: "machine",
   waiting_for_turn: "machine",
+  other_offer: "machine",
   create_refused: "machine",
   create_unanswered: "machine",
   machine_checked: "machine",
