@@ -123,16 +123,17 @@ def _signal(given: str) -> StopSignal:
     return found
 
 
-def _confirm(terms: Terms, *, yes: bool) -> None:
+def _confirm(terms: Terms, *, yes: bool) -> str | None:
     training = terms.adopted
     destroys = training is not None and training.release
     if yes:
-        return
+        return None
     if not sys.stdin.isatty():
         raise UserError("adopting needs confirmation, but stdin is not a terminal", hint="pass --yes")
     question = "Watch it, and destroy the machine at its end?" if destroys else "Watch it?"
     if not typer.confirm(question):
         raise typer.Exit(0)
+    return None
 
 
 def _print_terms(terms: Terms, *, now: float, as_json: bool) -> None:

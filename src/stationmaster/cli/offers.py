@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, finite, options_of, print_json, print_lines, station_of
-from stationmaster.durations import format_duration
+from stationmaster.cli.offer_table import COLUMNS, offer_row
+from stationmaster.cli.table import print_table
 from stationmaster.money import format_dollars
 from stationmaster.station.job_file import price
 from stationmaster.station.offers import OfferSearch, Ranking
@@ -34,7 +35,8 @@ def offers(
     """List what you can rent now, best first.
 
     Preferred GPUs come first, then preferred regions, then the lowest cost for the whole job. The list ends with the
-    number of offers left out, by reason. Rents nothing.
+    number of offers left out, by reason. TIME and TOTAL are of a job that takes --hours on an RTX 4090. To rent one of
+    them, pass its id as `train --offer`. Rents nothing.
 
     Examples:
 
@@ -66,15 +68,17 @@ def _show(ranking: Ranking, *, limit: int) -> None:
         _show_why_none(ranking)
         return
     shown = ranking.chosen[:limit]
-    wide = max(12, *(len(ranked.offer.id) for ranked in shown))
-    typer.echo(f"{'ID':<{wide}} {'GPU':<22} {'$/H':>8} {'TIME':>7} {'JOB':>8}  REGION")
-    for ranked in shown:
-        offer = ranked.offer
-        gpu = f"{offer.gpus}x {offer.gpu}" if offer.gpus > 1 else (offer.gpu or "none")
-        hourly, total = format_dollars(offer.price_per_hour, 3), format_dollars(ranked.job_cost)
-        takes = format_duration(ranked.hours * 3600)
-        where = ", ".join(filter(None, (offer.region, offer.note)))
-        print_lines([f"{offer.id:<{wide}} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {where}".rstrip()])
+    rows = [
+        offer_row(
+            number,
+            ranked.offer,
+            hours=ranked.hours,
+            total=ranked.job_cost,
+            remark="recommended" if number == 1 else "",
+        )
+        for number, ranked in enumerate(shown, 1)
+    ]
+    print_table(COLUMNS, rows)
     for group in ranking.groups():
         typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")
     if ranking.invalid:

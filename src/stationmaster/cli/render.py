@@ -97,7 +97,10 @@ def quote_lines(terms: Terms) -> Iterator[str]:
 
 def terms_lines(terms: Terms) -> Iterator[str]:
     """Time, cost, limits and notes."""
-    yield from price_lines(terms.quote, most_per_hour=terms.max_price_per_hour)
+    most = None if terms.no_offer is not None else terms.max_price_per_hour
+    yield from price_lines(terms.quote, most_per_hour=most)
+    if terms.no_offer is not None:
+        yield f"  cost   unknown: {terms.no_offer}"
     spend = f" and {format_dollars(terms.max_spend)}" if terms.max_spend else ""
     why = f" ({terms.spend_note})" if terms.spend_note else ""
     yield f"  limit  {format_duration(terms.max_seconds)}{spend}{why}, then it is stopped and the model kept"

@@ -10,7 +10,7 @@ import typer
 from stationmaster.cli.applied_lines import applied_lines
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, print_lines, station_of
 from stationmaster.cli.render import job_json, terms_lines
-from stationmaster.cli.submitting import submit_confirmed
+from stationmaster.cli.submitting import OfferOption, submit_confirmed
 from stationmaster.errors import UserError
 from stationmaster.station.proposals import RetryRequest, Terms
 
@@ -35,6 +35,7 @@ def retry(
             "the parameter. Repeatable.",
         ),
     ] = None,
+    offer: OfferOption = None,
     new_id: Annotated[str | None, typer.Option("--id", help="Id of the new job.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show changes, time and cost; submit nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
@@ -54,7 +55,9 @@ def retry(
     as_json = as_json or options_of(context).as_json
     if only and not apply:
         raise UserError("--only needs --apply-recommendations", hint="add --apply-recommendations")
-    request = RetryRequest(job=job, resume=resume, id=new_id, apply_recommendations=apply, only=tuple(only or ()))
+    request = RetryRequest(
+        job=job, resume=resume, id=new_id, apply_recommendations=apply, only=tuple(only or ()), offer=offer
+    )
     with station_of(context) as station:
         if dry_run:
             return _print_terms(station.proposals.check(request), as_json=as_json)

@@ -6,17 +6,25 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
 from stationmaster.cli.context import options_of, print_lines
+from stationmaster.cli.offer_table import choose_offer
+from stationmaster.cli.person import Person, TerminalPerson, ask_yes_or_no
 from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.errors import StationmasterError, UserError
-from stationmaster.model import Job, Quote
+from stationmaster.model import Job
+from stationmaster.station.adopting import AdoptRequest
 from stationmaster.station.base import Station
 from stationmaster.station.local.processes import HelpingWorker
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import Asked, Proposal, Terms, TrainRequest
+
+OfferOption = Annotated[
+    str | None, typer.Option("--offer", metavar="ID", help="Rent this offer, as `offers` lists it; default: the best.")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +53,13 @@ def submit_confirmed(
     *,
     shown: Callable[[Terms], Iterable[str]],
     yes: bool = False,
-    confirm: Callable[[Terms], None] | None = None,
+    confirm: Callable[[Terms], str | None] | None = None,
+    person: Person | None = None,
 ) -> Submission:
     """Submit the job exactly as it was proposed, shown and confirmed, and make sure that a worker runs it.
 
-    A server has its own worker. `confirm` asks the person; by default about the price, unless `yes`.
+    A server has its own worker. `confirm` asks the person and returns the offer that they chose, if there were several;
+    by default it asks about the price, unless `yes`.
     """
     here = station if isinstance(station, LocalStation) else None
     there = None if request.id is None else station.jobs.with_id(request.id)
@@ -61,14 +71,17 @@ def submit_confirmed(
     with withdraw_if_left(station, proposal):
         print_lines(shown(proposal.terms))
         if confirm is not None:
-            confirm(proposal.terms)
+            offer = confirm(proposal.terms)
         else:
-            _confirm_price(proposal.terms.quote, yes=yes)
+            offer = _confirm_price(proposal.terms, person or TerminalPerson(), request, yes=yes)
         is_new = here is not None and prepare_worker(context, here)
-        accepted = station.proposals.submit(proposal.id)
+        accepted = station.proposals.submit(proposal.id, offer=offer)
         started_worker = _ensure_worker_note(context, here, is_new=is_new)
     return Submission(
-        job=accepted.job, created=accepted.created, notes=proposal.terms.notes, started_worker=started_worker
+        job=accepted.job,
+        created=accepted.created,
+        notes=(proposal.terms if offer is None else proposal.terms.on(offer)).notes,
+        started_worker=started_worker,
     )
 
 
@@ -90,14 +103,19 @@ def withdraw_if_left(station: Station, proposal: Proposal) -> Iterator[None]:
         raise
 
 
-def _confirm_price(quote: Quote, *, yes: bool) -> None:
-    """Continue only if the person agrees; a job that costs nothing needs no question."""
-    if yes or not quote.cost_high:
-        return
+def _confirm_price(terms: Terms, person: Person, request: Asked, *, yes: bool) -> str | None:
+    """Continue only if the person agrees, and return the offer that they chose; a job that costs nothing needs no
+    question.
+    """
+    if yes or not terms.quote.cost_high:
+        return None
     if not sys.stdin.isatty():
         raise UserError("this costs money: confirmation needed, but stdin is not a terminal", hint="pass --yes")
-    if not typer.confirm("Go ahead?"):
+    if terms.offers:
+        return choose_offer(terms, person, asked=None if isinstance(request, AdoptRequest) else request.offer)
+    if not ask_yes_or_no(person, "Go ahead?", default=False, option="--yes"):
         raise typer.Exit(0)
+    return None
 
 
 def prepare_worker(context: typer.Context, station: LocalStation) -> bool:

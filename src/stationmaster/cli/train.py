@@ -9,11 +9,15 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, given_path, options_of, print_json, print_lines, station_of
+from stationmaster.cli.conversation import ask_for_missing, needs_questions
 from stationmaster.cli.live import follow
+from stationmaster.cli.person import TerminalPerson, can_converse
 from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines
-from stationmaster.cli.submitting import announce, submit_confirmed
+from stationmaster.cli.repeatable import train_command
+from stationmaster.cli.submitting import OfferOption, announce, submit_confirmed
+from stationmaster.station.base import Station
 from stationmaster.station.job_file import AskedMachine, JobFile, invalid_as_user_error, read_job_file
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import Terms
@@ -44,6 +48,7 @@ def train(
     gpus: Annotated[
         int | None, typer.Option(min=0, max=64, help="GPUs of the machine; by default as many as the recipe needs.")
     ] = None,
+    offer: OfferOption = None,
     job_id: Annotated[
         str | None, typer.Option("--id", help="Id of the job; submitting it again changes nothing.")
     ] = None,
@@ -62,9 +67,14 @@ def train(
 ) -> None:
     """Train a model; asks you to confirm the price first.
 
+    On a terminal, it asks for what you leave out, shows the best offers with time and cost, and lets you choose one.
+    In a script, pass all values, and --yes if it costs money.
+
     A recipe's parameters are options too: `stationmaster train --recipe tiny-lora@1 --help` shows them.
 
     Examples:
+
+      stationmaster train
 
       stationmaster train --recipe tiny-lora@1 --dataset ./cats --name cats --trigger ohwx --watch
 
@@ -88,9 +98,17 @@ def train(
             max_hours=max_hours,
             max_spend=max_spend,
             machine=None if gpus is None else AskedMachine(gpus=gpus),
+            offer=offer,
         )
-    request = written.overlaid(given).request()
+    is_asked = needs_questions(written.overlaid(given)) and can_converse(as_json=as_json, yes=yes)
+    if not is_asked:
+        written.overlaid(given).request()  # what is wrong with it is said before anything is opened
     with station_of(context) as station:
+        if is_asked:
+            given = given.overlaid(_ask(station, written.overlaid(given)))
+            command = train_command(given, options_of(context), job_file=job_file, watch=watch, dry_run=dry_run)
+            print_lines(["", "the same without questions:", f"  {command}", ""])
+        request = written.overlaid(given).request()
         if dry_run:
             with show_transfer(request.dataset, uploads=not isinstance(station, LocalStation)) as progress:
                 terms = station.proposals.check(request, progress=progress)
@@ -105,6 +123,21 @@ def train(
         if as_json:
             print_json({**job_json(station.jobs.view(submitted.job.id)), "notes": list(submitted.notes)})
     return None
+
+
+def _ask(station: Station, job: JobFile) -> JobFile:
+    """What the job leaves out, as the person at the terminal answers."""
+    if not isinstance(station, LocalStation):  # the server chooses where it runs
+        return ask_for_missing(job, station, TerminalPerson())
+    from stationmaster.station.local.set_up_providers import set_up_providers
+
+    return ask_for_missing(
+        job,
+        station,
+        TerminalPerson(),
+        providers=set_up_providers(station.settings),
+        default_provider=station.settings.provider,
+    )
 
 
 def _show_plan(terms: Terms, *, as_json: bool) -> None:

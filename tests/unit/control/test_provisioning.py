@@ -43,6 +43,7 @@ from tests.support.jobs.spine_values import (
     offer,
     rental,
     requested,
+    spec,
     visit,
 )
 
@@ -393,3 +394,55 @@ def test_a_refusal_before_renting_ends_the_job_and_silence_is_waited_out() -> No
     assert waits.write is not None
     assert (waits.write.job.state, waits.then) == (State.PROVISIONING, None)
     assert (waits.write.due_in or 0) > 0
+
+
+def confirmed(offer_id: str | None, **fields: Any) -> Job:
+    """A job for which this offer was confirmed."""
+    quoted = spec(quote=replace(spec().quote, offer=offer_id))
+    return job(state=State.PROVISIONING, state_since=90.0, spec=quoted, **fields)
+
+
+BETTER, CONFIRMED = offer(id="better", price_per_hour=MicroDollars(300_000)), offer(id="confirmed")
+
+
+def test_the_offer_that_was_confirmed_is_rented_although_another_is_better_by_now() -> None:
+    step = decide(seen(requested(), listing(), offers=(BETTER, CONFIRMED), job=confirmed("confirmed")), POLICY)
+    assert isinstance(step.then, Create)
+    assert step.then.offer == CONFIRMED
+    assert step.write is not None
+    assert step.write.events == ()
+
+
+@pytest.mark.parametrize(
+    ("others", "refused", "why"),
+    [
+        ((), (), "is no longer offered"),
+        ((replace(CONFIRMED, price_per_hour=MicroDollars(900_000)),), (), "now costs $0.900 per hour"),
+        ((), ("confirmed",), "was refused by the provider"),
+    ],
+)
+def test_another_offer_within_the_agreement_is_taken_if_the_confirmed_one_is_gone_and_the_job_says_so(
+    others: tuple[Any, ...], refused: tuple[str, ...], why: str
+) -> None:
+    asking = confirmed("confirmed")
+    asking = replace(asking, machine=replace(asking.machine, refused_offers=refused))
+    step = decide(seen(requested(), listing(), offers=(BETTER,), others=others, job=asking), POLICY)
+    assert isinstance(step.then, Create)
+    assert step.then.offer == BETTER
+    assert step.write is not None
+    (event,) = step.write.events
+    told = sentence(event.kind, event.payload)
+    assert told.startswith(f"The offer that you confirmed (confirmed) {why}, so another machine for $0.300/h is rented")
+    assert "at most $0.432 per hour" in told
+
+
+def test_a_further_attempt_and_a_further_refusal_do_not_repeat_that() -> None:
+    again = confirmed("confirmed", attempt=2)
+    refused = confirmed("confirmed")
+    refused = replace(refused, machine=replace(refused.machine, refused_offers=("confirmed", "third")))
+    for asking in (again, refused, confirmed(None)):
+        held = requested(attempt=asking.attempt, label=label(attempt=asking.attempt))
+        step = decide(seen(held, listing(), offers=(BETTER,), job=asking), POLICY)
+        assert isinstance(step.then, Create)
+        assert step.write is not None
+        assert step.write.events == ()
