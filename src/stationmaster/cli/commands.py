@@ -106,6 +106,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account.", needs_here=True
         ),
         Command("doctor", "doctor:doctor", "Check this computer, settings, store, accounts, channels."),
+        Command("store", "store:app", "Show, check and back up the store.", needs_here=True),
         Command("trust", "trust:trust", "Trust the settings files in the current folder."),
     ),
 }

@@ -35,7 +35,7 @@ def bring_up_to_date(database: Database) -> None:
     with database.write() as connection:
         if not database.is_sqlite:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-        version = _version(connection)
+        version = schema_version(connection)
         if version is not None and version > HEAD:
             raise StoreNewer(
                 f"the store has schema {version}, this Stationmaster knows {HEAD}",
@@ -55,7 +55,7 @@ def schema_version_of(url: str) -> str | None:
         if database.is_sqlite and not Path(str(database.url.database)).exists():
             return None  # to connect would create it
         with database.read() as connection:
-            return _version(connection)
+            return schema_version(connection)
     finally:
         database.close()
 
@@ -89,7 +89,7 @@ def _add_unique_index(name: str, *columns: sa.Column[object], where: str) -> Non
 def _is_up_to_date(database: Database) -> bool:
     """Whether there is nothing to do. Runs at every start; importing Alembic alone would take a quarter of a second."""
     with database.read() as connection:
-        if _version(connection) != HEAD:
+        if schema_version(connection) != HEAD:
             return False
         present = set(sa.inspect(connection).get_table_names())
         if not {table.name for table in metadata.sorted_tables} <= present:
@@ -97,7 +97,8 @@ def _is_up_to_date(database: Database) -> bool:
         return bool(connection.execute(sa.text("SELECT count(*) FROM installation")).scalar_one())
 
 
-def _version(connection: Connection) -> str | None:
+def schema_version(connection: Connection) -> str | None:
+    """The version of the schema; None if there is none."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     found = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from stationmaster.station.local.processes import LocalProcesses
     from stationmaster.station.local.proposals import LocalProposals
     from stationmaster.station.local.recipes import LocalRecipes
+    from stationmaster.station.local.store_upkeep import StoreUpkeep
     from stationmaster.station.local.tokens import LocalTokens
     from stationmaster.station.local.users import LocalUsers
     from stationmaster.store.store import Store
@@ -217,6 +218,13 @@ class LocalStation:
         from stationmaster.station.local.processes import LocalProcesses
 
         return LocalProcesses(self.installation)
+
+    @cached_property
+    def store_upkeep(self) -> StoreUpkeep:
+        """What whoever keeps the database does on its computer; not part of the Station protocol."""
+        from stationmaster.station.local.store_upkeep import StoreUpkeep
+
+        return StoreUpkeep(self.settings)
 
     def now(self) -> float:
         return self.store.now()

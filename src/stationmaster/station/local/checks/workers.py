@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from stationmaster.control.periodic.sweep import SEPARATE_SWEEP, SWEEP
 from stationmaster.control.worker.background import running_worker
-from stationmaster.durations import format_duration
 from stationmaster.settings import Settings
 from stationmaster.station.checks import CheckResult, failed, passed
 from stationmaster.store.store import Store
+from stationmaster.times import time_text
 
 _SWEEPS_MISSED = 3
 _FREE = ("loopback", "ssh")  # providers whose machines are not rented
@@ -36,13 +36,12 @@ def _worker(store: Store, settings: Settings) -> CheckResult:
 
 def _sweep(store: Store, settings: Settings) -> CheckResult:
     """Whether machines that no job needs would be found: a worker sweeps, and so does `stationmaster sweeper`."""
-    last = store.periodic.last_run_at(SWEEP, SEPARATE_SWEEP)
-    age = None if last is None else max(0.0, store.now() - last)
-    when = "no sweep yet" if age is None else f"last sweep {format_duration(age)} ago"
+    last, now = store.periodic.last_run_at(SWEEP, SEPARATE_SWEEP), store.now()
+    when = "no sweep yet" if last is None else f"last sweep: {time_text(last, now=now)}"
     billing = [rental for rental in store.rentals.not_gone() if rental.provider not in _FREE]
     overdue_after = _SWEEPS_MISSED * max(settings.worker.sweep, settings.sweep.every)
-    oldest = min((rental.requested_at for rental in billing), default=store.now())
-    if billing and (age if age is not None else store.now() - oldest) > overdue_after:
+    oldest = min((rental.requested_at for rental in billing), default=now)
+    if billing and now - (oldest if last is None else last) > overdue_after:
         hint = "start a worker, or run `stationmaster sweeper`; `stationmaster sweep` looks once"
         return failed("sweep", f"{when}, and {len(billing)} machine(s) may bill", hint)
     return passed("sweep", when if billing else f"{when}; no rented machine")
