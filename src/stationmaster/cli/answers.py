@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from stationmaster.station.wire.document import Document, Number
+from stationmaster.station.wire.document import Document, Instant, Number
 from stationmaster.station.wire.jobs import JobDocument
 from stationmaster.station.wire.metrics import MetricsSummaryDocument, SeriesDocument, StoredTableDocument
 from stationmaster.station.wire.proposals import SkippedAdviceDocument
@@ -429,3 +429,63 @@ class MonitorUpdate(Document):
     """Figures of all machines together."""
     notices: tuple[MonitorNotice, ...]
     """What changed since the last update."""
+
+
+class StoreCounts(Document):
+    """What is in a store; an old one may lack a table."""
+
+    jobs: int = 0
+    """Jobs, ended ones included."""
+    running_jobs: int = 0
+    """Jobs that have not ended."""
+    machines: int = 0
+    """Machines that may still be billed."""
+    events: int = 0
+    """Events of all jobs."""
+    models: int = 0
+    """Models in the catalogue."""
+    users: int = 0
+    """Users that were added."""
+
+
+class ShownStore(Document):
+    """The database of a home."""
+
+    kind: str
+    """SQLite or PostgreSQL."""
+    place: str
+    """Its file, or its URL without the password."""
+    bytes: int
+    """Its size."""
+    schema_version: str | None
+    """Version of its tables; null: it is empty."""
+    newest_schema_version: str
+    """The version that this Stationmaster migrates it to."""
+    installation: str | None
+    """Id of the installation, which the labels of its machines contain."""
+    created_at: Instant | None
+    """When it was created."""
+    counts: StoreCounts
+    """What is in it."""
+
+
+class CheckedStore(Document):
+    """Whether a store is whole."""
+
+    kind: str
+    """SQLite or PostgreSQL."""
+    place: str
+    """Its file, or its URL without the password."""
+    sound: bool
+    """Whether there is no problem."""
+    problems: tuple[str, ...]
+    """Each as a sentence."""
+
+
+class WrittenBackup(Document):
+    """A copy of a store."""
+
+    file: str
+    """The file that was written."""
+    bytes: int
+    """Its size."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_json, print_lines
+from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_document, print_lines
 from stationmaster.cli.speaking import extra, hint, is_quiet
 from stationmaster.errors import StoreError
 from stationmaster.station.wire.document import instant
 
 if TYPE_CHECKING:
+    from stationmaster.cli.answers import ShownStore
     from stationmaster.station.local.store_upkeep import StoreFacts  # loads SQLAlchemy
 
 app = typer.Typer(help="Show, check and back up the store.", no_args_is_help=True, rich_markup_mode=None)
@@ -34,7 +35,7 @@ def show(context: typer.Context, as_json: JsonOption = False) -> None:
     with local_station_of(context, wake=False) as station:
         facts = station.store_upkeep.facts()
     if as_json:
-        return print_json(_as_json(facts))
+        return print_document(_document(facts))
     if is_quiet():
         return print_lines([facts.place])
     return print_lines(_lines(facts))
@@ -57,7 +58,10 @@ def check(context: typer.Context, as_json: JsonOption = False) -> None:
         store = station.store_upkeep
         problems = store.problems()
     if as_json:
-        print_json({"kind": store.kind, "place": store.place, "sound": not problems, "problems": problems})
+        from stationmaster.cli.answers import CheckedStore
+
+        found = CheckedStore(kind=store.kind, place=store.place, sound=not problems, problems=tuple(problems))
+        print_document(found)
     else:
         print_lines(problems)
     if problems:
@@ -90,24 +94,28 @@ def backup(
     with local_station_of(context, wake=False) as station:
         size = station.store_upkeep.back_up(target, overwrite=force)
     if as_json:
-        return print_json({"file": str(target), "bytes": size})
+        from stationmaster.cli.answers import WrittenBackup
+
+        return print_document(WrittenBackup(file=str(target), bytes=size))
     if is_quiet():
         return print_lines([str(target)])
     print_lines([f"{target}: {_size(size)}"])
     return hint("to restore it: stop all workers, copy it to stationmaster.db in the home, remove its -wal and -shm")
 
 
-def _as_json(facts: StoreFacts) -> dict[str, Any]:
-    return {
-        "kind": facts.kind,
-        "place": facts.place,
-        "bytes": facts.bytes,
-        "schema": facts.schema,
-        "newest_schema": facts.newest_schema,
-        "installation": facts.installation,
-        "created_at": instant(facts.created_at),
-        "counts": dict(facts.counts),
-    }
+def _document(facts: StoreFacts) -> ShownStore:
+    from stationmaster.cli.answers import ShownStore, StoreCounts
+
+    return ShownStore(
+        kind=facts.kind,
+        place=facts.place,
+        bytes=facts.bytes,
+        schema_version=facts.schema,
+        newest_schema_version=facts.newest_schema,
+        installation=facts.installation,
+        created_at=facts.created_at,
+        counts=StoreCounts(**facts.counts),
+    )
 
 
 def _lines(facts: StoreFacts) -> Iterator[str]:
