@@ -1,4 +1,5 @@
-"""Generates the reference pages from the code: commands, settings, exit codes, states, recipe schema, JSON, HTTP API.
+"""Generates the reference pages from the code: commands, settings, exit codes, states, recipe schema, JSON, HTTP API;
+and the table of commands that completion reads.
 
 `python -m scripts.make_reference` writes them; with `--check` it writes nothing and exits 1 if one is out of date.
 """
@@ -26,6 +27,8 @@ from scripts.api_page import api_page
 from scripts.json_page import json_page
 from stationmaster import errors, model
 from stationmaster.cli.commands import GROUPS, loaded_tree
+from stationmaster.cli.completion.described import table_text
+from stationmaster.cli.completion.table import FILE as COMPLETION_TABLE
 from stationmaster.cli.help_pages import argument_in_usage, argument_word, option_words
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.config import PREFIX, SEED_NAMES
@@ -38,7 +41,8 @@ from stationmaster.recipes.schema import json_schema
 from stationmaster.settings import Settings
 from stationmaster.settings.untrusted import CHOICES, KEYS
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+_ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = _ROOT / "docs" / "reference"
 _MADE = "<!-- Made from the code by `make docs`; edit the code, not this page. -->"
 
 OTHER_EXIT_CODES: dict[int, str] = {
@@ -63,17 +67,23 @@ def pages() -> dict[str, str]:
     }
 
 
+def files() -> dict[Path, str]:
+    """Everything that is generated: the pages, and the table that completion reads."""
+    return {**{REFERENCE / name: text for name, text in pages().items()}, COMPLETION_TABLE: table_text(loaded_tree())}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 if a page is out of date")
     check = parser.parse_args().check
-    stale = [name for name, text in pages().items() if _read(REFERENCE / name) != text]
-    for name in stale:
+    stale = {path: text for path, text in files().items() if _read(path) != text}
+    for path, text in stale.items():
+        name = path.relative_to(_ROOT)
         if check:
-            print(f"docs/reference/{name} is out of date: run `make docs`")
+            print(f"{name} is out of date: run `make docs`")
         else:
-            (REFERENCE / name).write_text(pages()[name], encoding="utf-8")
-            print(f"wrote docs/reference/{name}")
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {name}")
     return 1 if check and stale else 0
 
 

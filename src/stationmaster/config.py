@@ -86,22 +86,25 @@ def load_settings(
     folder: Path | None = None,
     removed: Mapping[str, str] = REMOVED,
     warn: Callable[[str], None] = warn_once,
+    run: Callable[[str, str], str | None] | None = None,
 ) -> Settings:
     """Read the settings from all sources; `overrides` are dotted names from the command line. Raises ConfigInvalid.
 
     Settings in `removed` are ignored, with one warning. Settings that need trust, in a file of the `folder` without it,
-    are refused, not ignored: others than the written ones could show another home, or rent on other terms.
+    are refused, not ignored: others than the written ones could show another home, or rent on other terms. `run` is
+    called with a setting's variable and the command of its `…_COMMAND`, and returns the value, or None to leave it out.
 
     >>> load_settings({"STATIONMASTER_HOME": "/tmp/h", "STATIONMASTER_WORKER__SLOTS": "3"}).worker.slots
     3
     """
     folder = folder or Path.cwd()
-    ours = _from_environment(environ, removed)
+    run = run or _output_of
+    ours = _from_environment(environ, removed, run)
     ours.update({name: value for name, value in (overrides or {}).items() if value is not None})
     home = _home(ours.get("home") or _default_home(), folder)
     trusted = TrustedFiles(home)  # of a home that no file in the folder can choose
     dotenv = our_variables(folder, trusted, is_ours=is_setting, is_free=_is_free)
-    given = {**_from_environment(dotenv, removed), **ours}
+    given = {**_from_environment(dotenv, removed, run), **ours}
     if given.get("home"):
         home = _home(given["home"], folder)
     named = {**dotenv, **environ}.get(_CONFIG)
@@ -143,7 +146,7 @@ def settings_files(environ: Mapping[str, str], home: Path, *, folder: Path | Non
 
 def home_of_person(environ: Mapping[str, str], *, home: Path | None = None, folder: Path | None = None) -> Path:
     """The home by option, environment or default, which no file in the folder can change. Raises ConfigInvalid."""
-    return _home(home or _value(environ, f"{PREFIX}HOME") or _default_home(), folder or Path.cwd())
+    return _home(home or _value(environ, f"{PREFIX}HOME", _output_of) or _default_home(), folder or Path.cwd())
 
 
 def names_set_in(path: Path, content: bytes) -> list[str]:
@@ -227,7 +230,9 @@ def _default_home() -> Path:
     return Path(platformdirs.user_data_dir("stationmaster"))
 
 
-def _from_environment(variables: Mapping[str, str], removed: Mapping[str, str]) -> dict[str, Any]:
+def _from_environment(
+    variables: Mapping[str, str], removed: Mapping[str, str], run: Callable[[str, str], str | None]
+) -> dict[str, Any]:
     """Dotted names and values of all our variables; names with our prefix win over those without.
 
     A removed setting has its name in `removed`.
@@ -235,7 +240,7 @@ def _from_environment(variables: Mapping[str, str], removed: Mapping[str, str]) 
     found: dict[str, Any] = {}
     known = dict(_known_names())
     for variable, name in SEED_NAMES.items():
-        if (value := _value(variables, variable)) is not None:
+        if (value := _value(variables, variable, run)) is not None:
             found[name] = value
     for variable in _our_variables(variables):
         dotted = known.get(variable) or _name_in_table(variable) or removed_name(_dotted(variable), removed)
@@ -243,7 +248,7 @@ def _from_environment(variables: Mapping[str, str], removed: Mapping[str, str]) 
             raise _unknown_variable(variable, known)
         if dotted in removed:
             found[dotted] = ""  # its value is never read
-        elif (value := _value(variables, variable)) is not None:
+        elif (value := _value(variables, variable, run)) is not None:
             found[dotted] = value
     return found
 
@@ -256,7 +261,7 @@ def _our_variables(variables: Mapping[str, str]) -> Iterator[str]:
             yield variable
 
 
-def _value(variables: Mapping[str, str], variable: str) -> str | None:
+def _value(variables: Mapping[str, str], variable: str, run: Callable[[str, str], str | None]) -> str | None:
     """A variable's value, else the content of `…_FILE`, else the output of `…_COMMAND`; empty counts as unset."""
     if variables.get(variable):
         return variables[variable]
@@ -271,7 +276,7 @@ def _value(variables: Mapping[str, str], variable: str) -> str | None:
             why = f"{path} names an unknown user"
         raise ConfigInvalid(f"{variable}_FILE: {why}", hint=f"name a readable text file, or set {variable} itself")
     if command := variables.get(f"{variable}_COMMAND"):
-        return _output_of(variable, command)
+        return run(variable, command)
     return None
 
 

@@ -63,6 +63,12 @@ CAPABILITIES: dict[str, Capability] = {
     "podman": Capability(_podman, "run as root on Linux, with podman, runc, catatonit and busybox-static installed"),
     "strace": Capability(_strace, "install strace, where processes may be traced"),
     "systemd": Capability(lambda: shutil.which("systemd-analyze") is not None, "install systemd"),
+    "bash-completion": Capability(
+        lambda: Path("/usr/share/bash-completion/bash_completion").exists(), "install bash-completion"
+    ),
+    "bash": Capability(lambda: shutil.which("bash") is not None, "install bash"),
+    "zsh": Capability(lambda: shutil.which("zsh") is not None, "install zsh"),
+    "fish": Capability(lambda: shutil.which("fish") is not None, "install fish"),
     "tmux": Capability(lambda: shutil.which("tmux") is not None, "install tmux"),
     "another user": Capability(_another_user, "run as root, with util-linux installed"),
 }

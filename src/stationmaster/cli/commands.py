@@ -108,6 +108,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command("doctor", "doctor:doctor", "Check this computer, settings, store, accounts, channels."),
         Command("store", "store:app", "Show, check and back up the store.", needs_here=True),
         Command("trust", "trust:trust", "Trust the settings files in the current folder."),
+        Command("completion", "completion.command:completion", "Print or install completion for bash, zsh or fish."),
     ),
 }
 COMMANDS = tuple(line for lines in GROUPS.values() for line in lines)
@@ -186,6 +187,7 @@ app = typer.Typer(
     name="stationmaster",
     cls=CommandTable,
     help="Runs your trainings on rented GPUs and downloads the models.",
+    add_completion=False,  # `stationmaster completion` does it
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

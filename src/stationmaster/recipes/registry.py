@@ -18,13 +18,12 @@ from stationmaster.errors import NotFound
 from stationmaster.model.adopted import ADOPTED_RECIPE
 from stationmaster.recipes.adopted import adopted_files, adopted_recipe
 from stationmaster.recipes.pins import unpinned
+from stationmaster.recipes.places import BUILTIN, FILE_NAMES
 from stationmaster.recipes.problems import Problem, invalid
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.schema import RECIPE_NAME, Recipe
 
-BUILTIN = Path(__file__).parent / "builtin"
 HOOKS = frozenset({"parameters", "check"})
-FILE_NAMES = ("recipe.yaml", "recipe.json", "tool.yaml", "tool.json")
 
 _REFERENCE = re.compile(rf"({RECIPE_NAME.pattern})(?:@([1-9][0-9]{{0,8}}))?")
 

@@ -97,8 +97,8 @@ ON_FILES: tuple[str, ...] = (
 )
 """Files of this computer are read here, whatever the server is."""
 
-ON_THE_HOME: tuple[str, ...] = ("trust",)
-"""About settings of this computer only; tests/hostile/test_settings_of_a_folder.py tries it."""
+ON_THE_HOME: tuple[str, ...] = ("completion", "trust")
+"""About this computer only; test_completion.py and tests/hostile/test_settings_of_a_folder.py try them."""
 
 TRAINING = ("jobs rm", "models download", "pull", "retry", "train")
 """What the tests of the training itself run."""

@@ -88,18 +88,3 @@ def test_commands_of_a_group_have_their_help() -> None:
 )
 def test_a_command_that_is_unknown_is_answered_with_the_nearest(words: tuple[str, ...], said: str) -> None:
     assert said in run(*words)[0]
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [("lo", ["logs"]), ("cred", ["credits"]), ("recipes l", ["list", "lint"]), ("jobs rm --ye", ["--yes"])],
-)
-def test_a_shell_completes_commands_and_what_belongs_to_them(typed: str, offered: list[str]) -> None:
-    asked = {
-        "_STATIONMASTER_COMPLETE": "complete_bash",
-        "COMP_WORDS": f"stationmaster {typed}",
-        "COMP_CWORD": str(len(typed.split())),
-    }
-    printed, modules = run(environ=asked)
-    assert printed.split() == offered
-    assert typed.count(" ") or modules.isdisjoint(_MODULES)
