@@ -143,6 +143,7 @@ A new one needs a line here, and a try in tests/acceptance/cli/test_json_contrac
 """
 
 WITHOUT_JSON: dict[str, str] = {
+    "completion": "prints a script",
     "serve": "runs until you stop it",
     "simulator": "runs until you stop it",
     "ssh": "opens a shell",

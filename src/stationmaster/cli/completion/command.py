@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json
+from stationmaster.cli.context import options_of
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.speaking import extra
 from stationmaster.errors import UserError
@@ -44,7 +44,6 @@ def completion(
     install: Annotated[
         bool, typer.Option("--install", help="Write the script to the folder that the shell reads.")
     ] = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Print or install completion for bash, zsh or fish.
 
@@ -63,21 +62,15 @@ def completion(
     chosen = _shell(shell, options.environ)
     script = script_of(chosen)
     if not install:
-        if as_json or options.as_json:
-            return print_json({"shell": chosen.value, "script": script})
         sys.stdout.write(script)
-        return None
+        return
     with as_the_person():
         path = installed_path(chosen, options.environ)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, script.encode())
-    steps = list(_steps_left(chosen, path, options.environ))
-    if as_json or options.as_json:
-        return print_json({"shell": chosen.value, "file": str(path), "steps": steps})
     typer.echo(str(path))
-    for step in steps:
+    for step in _steps_left(chosen, path, options.environ):
         extra(step)
-    return None
 
 
 def script_of(shell: Shell) -> str:
