@@ -30,7 +30,7 @@ import yaml
 from llm_lora import MAKE_MODEL, SHAPES, WORDS  # type: ignore[import-not-found, unused-ignore]
 
 from stationmaster.control.worker.background import running_worker
-from stationmaster.recipes.registry import BUILTIN
+from stationmaster.recipes.places import BUILTIN
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from stationmaster.documents import read_document
-from stationmaster.recipes.registry import BUILTIN
+from stationmaster.recipes.places import BUILTIN
 
 
 def changed_recipe(name: str, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from stationmaster.recipes.registry import BUILTIN
+from stationmaster.recipes.places import BUILTIN
 
 SCRIPTS = BUILTIN / "llm-lora"
 QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TQDM_DISABLE": "1", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -17,7 +17,8 @@ from stationmaster.model import Outcome
 from stationmaster.parsers.reader import LogReader
 from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.recipes.log_patterns import user_patterns
-from stationmaster.recipes.registry import BUILTIN, find
+from stationmaster.recipes.places import BUILTIN
+from stationmaster.recipes.registry import find
 from tests.support.commands.cli_runs import Home
 from tests.support.jobs.dataset_pictures import encoded, good_set, picture
 from tests.support.waiting import until

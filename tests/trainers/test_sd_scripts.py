@@ -17,7 +17,7 @@ import pytest
 
 from stationmaster.model import Outcome
 from stationmaster.providers.labelled_processes import processes_of
-from stationmaster.recipes.registry import BUILTIN
+from stationmaster.recipes.places import BUILTIN
 from tests.support.commands.cli_runs import Home
 from tests.support.jobs.dataset_pictures import encoded, good_set, picture
 from tests.support.waiting import until

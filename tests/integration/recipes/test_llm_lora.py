@@ -15,7 +15,7 @@ import pytest
 
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.model import Outcome
-from stationmaster.recipes.registry import BUILTIN
+from stationmaster.recipes.places import BUILTIN
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.submitting import submit
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from PIL import Image, ImageDraw
 
-from stationmaster.recipes.registry import BUILTIN
+from stationmaster.recipes.places import BUILTIN
 
 TRAINER = BUILTIN / "tiny-lora" / "train.py"
 _COLOURS = [(200, 60, 40), (40, 120, 200), (60, 170, 80), (230, 200, 60)]

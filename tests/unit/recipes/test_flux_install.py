@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.recipes.registry import BUILTIN
+from stationmaster.recipes.places import BUILTIN
 
 PACKAGES = ("torch-2.13.0", "torchvision-0.28.0", "torchaudio-2.11.0", "torchcodec-0.15.0", "setuptools-69.5.1")
 GIT = """#!/bin/sh

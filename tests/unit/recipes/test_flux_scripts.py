@@ -17,7 +17,8 @@ import pytest
 from stationmaster.parsers.base import Phase, Reading
 from stationmaster.parsers.reader import LogReader
 from stationmaster.recipes.log_patterns import user_patterns
-from stationmaster.recipes.registry import BUILTIN, find
+from stationmaster.recipes.places import BUILTIN
+from stationmaster.recipes.registry import find
 from tests.support.jobs.recorded_runs import (
     environment,
     facts_of,

@@ -14,7 +14,8 @@ from types import ModuleType
 
 import pytest
 
-from stationmaster.recipes.registry import BUILTIN, find
+from stationmaster.recipes.places import BUILTIN
+from stationmaster.recipes.registry import find
 
 FOLDER = BUILTIN / "llm-lora"
 SCRIPTS = sorted(FOLDER.glob("*.py"))

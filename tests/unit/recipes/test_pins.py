@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.recipes.registry import BUILTIN, lint, list_recipes, load
+from stationmaster.recipes.places import BUILTIN
+from stationmaster.recipes.registry import lint, list_recipes, load
 from stationmaster.recipes.schema import Recipe
 
 SHIPPED = [pytest.param(stored.folder, id=stored.recipe.reference) for stored in list_recipes().recipes]

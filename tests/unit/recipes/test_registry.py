@@ -9,7 +9,8 @@ import pytest
 
 from stationmaster.documents import read_document
 from stationmaster.errors import NotFound, RecipeInvalid
-from stationmaster.recipes.registry import BUILTIN, find, lint, list_recipes, load
+from stationmaster.recipes.places import BUILTIN
+from stationmaster.recipes.registry import find, lint, list_recipes, load
 from tests.support.jobs.recipe_texts import SMALL, small, write_recipe
 
 

@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from stationmaster.recipes.parameters import resolve
+from stationmaster.recipes.places import BUILTIN
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
-from stationmaster.recipes.registry import BUILTIN, find, lint, list_recipes
+from stationmaster.recipes.registry import find, lint, list_recipes
 from stationmaster.recipes.schema import StrParameter
 from tests.support.jobs.trainer_keys import AI_TOOLKIT, KOHYA_DATASET, KOHYA_TRAINING, Kinds, wrong_keys
 
