@@ -48,7 +48,8 @@ def shown(world: LocalWorld, *words: str, **answers: str) -> Session:
     """Run a command at a terminal."""
     return at_terminal(
         [_COMMAND, *words],
-        environ={**world.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"},
+        # NO_COLOR: what is left of colours is not ours.
+        environ={**world.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", "NO_COLOR": "1"},
         cwd=world.folder,
         answers={question.replace("_", " "): answer for question, answer in answers.items()},
         seconds=_SECONDS,

@@ -7,9 +7,17 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.printable import one_line
+from stationmaster.cli.table import Column, print_table
 from stationmaster.station.wire.audit import AuditEntryDocument
 from stationmaster.times import time_text
+
+_COLUMNS = (
+    Column("TIME"),
+    Column("STATUS"),
+    Column("USER"),
+    Column("ADDRESS", leaves=1),
+    Column("ACTION", shrinks_to=16),
+)
 
 
 def audit(
@@ -32,10 +40,18 @@ def audit(
         found, now = station.audit.entries(limit=limit, user=user), station.now()
     if as_json or options_of(context).as_json:
         return print_json([AuditEntryDocument.of(one).model_dump(mode="json") for one in found])
-    for one in found:
-        who, where = one_line(one.user or "unknown"), one_line(one.address or "")
-        what = one_line(f"{one.action} {one.subject or ''}").rstrip()
-        typer.echo(f"{time_text(one.at, now=now):<17} {one.status} {who:<15} {where:<15} {what}")
-    if not found:
+    if found:
+        rows = (
+            (
+                time_text(one.at, now=now),
+                str(one.status),
+                one.user or "unknown",
+                one.address or "",
+                f"{one.action} {one.subject or ''}".rstrip(),
+            )
+            for one in found
+        )
+        print_table(_COLUMNS, rows)
+    else:
         typer.echo("no entries; `stationmaster serve` writes them")
     return None

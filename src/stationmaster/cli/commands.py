@@ -35,6 +35,7 @@ class Command(NamedTuple):
     summary: str
     #: Module and name of a class that builds the command; that of `help_pages` by default.
     built_by: str | None = None
+    hidden: bool = False
     #: Whether it acts on this computer only, and so refuses to run with `--server`.
     needs_here: bool = False
 
@@ -95,7 +96,8 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command("tokens", "tokens:app", "Manage tokens, which programs send to the HTTP service."),
         Command("notify", "notify:app", "Send test notifications, and read the inbox."),
         Command("audit", "audit:audit", "List who changed what through the HTTP service, newest first."),
-        Command("credits", "credits:app", "Manage the prepaid credits of users, if you run this for others."),
+        # Hidden: most installations do not use credits.
+        Command("credits", "credits:app", "Manage the prepaid credits of users.", hidden=True),
     ),
     "Run it": (
         Command("up", "services:up", "Run worker, sweeps and the page until Ctrl-C.", needs_here=True),
@@ -121,7 +123,7 @@ class LazyCommand(TyperCommand):
     """One command, with as much as help and completion need; running it imports and runs the command itself."""
 
     def __init__(self, line: Command) -> None:
-        super().__init__(line.name, help=line.summary, rich_markup_mode=None)
+        super().__init__(line.name, help=line.summary, hidden=line.hidden, rich_markup_mode=None)
         self._line = line
 
     @cached_property
@@ -132,10 +134,10 @@ class LazyCommand(TyperCommand):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.callback()(_no_options)
         if isinstance(target, typer.Typer):
-            app.add_typer(target, name=self._line.name)
+            app.add_typer(target, name=self._line.name, hidden=self._line.hidden)
         else:
             built_by = _find(self._line.built_by) if self._line.built_by else PageCommand
-            app.command(self._line.name, cls=built_by)(target)
+            app.command(self._line.name, cls=built_by, hidden=self._line.hidden)(target)
         return typer.main.get_group(app).commands[self._line.name]
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -176,7 +178,7 @@ def _root_page(table: Any, context: Any) -> str:
     lines = ["Usage: stationmaster COMMAND [OPTIONS]", "", str(table.help), ""]
     longest = max(len(line.name) for line in COMMANDS)
     for title, group in GROUPS.items():
-        lines += section(title, [(line.name, line.summary) for line in group], width, column=longest)
+        lines += section(title, [(line.name, line.summary) for line in group if not line.hidden], width, column=longest)
     options = [one for one in table.get_params(context) if not one.hidden]
     lines += section("Options", [(option_words(one), value_help(one)) for one in options], width)
     lines += ["Help on one command: stationmaster COMMAND --help", "Start with: stationmaster demo"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stationmaster.cli.speaking import is_quiet, note
 from stationmaster.errors import NotFound, NotSignedIn, StationmasterError, UserError
 from stationmaster.printable import json_text, one_line
 from stationmaster.station import LONGEST_NAME
@@ -185,7 +186,7 @@ def _wake_worker(station: LocalStation, options: Options) -> None:
     woken = station.processes.wake_worker(options.for_worker())
     if woken is not None:
         work = f"{woken.waiting} job(s), machine(s) or message(s) had no worker"
-        typer.echo(f"{work}; started one (pid {woken.pid}, log {woken.log})", err=True)
+        note(f"{work}; started one (pid {woken.pid}, log {woken.log})")
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
@@ -202,11 +203,11 @@ def print_lines(lines: Iterable[str]) -> None:
         typer.echo(one_line(line))
 
 
-def print_note(context: typer.Context, job_id: str, note: str, *, as_json: bool) -> None:
+def print_note(context: typer.Context, job_id: str, happens: str, *, as_json: bool) -> None:
     """Print what happens to a job now."""
     if as_json or options_of(context).as_json:
         from stationmaster.cli.answers import JobNote
 
-        print_document(JobNote(id=job_id, note=note))
-    else:
-        print_lines([f"{job_id}: {note}"])
+        print_document(JobNote(id=job_id, note=happens))
+    elif not is_quiet():
+        print_lines([f"{job_id}: {happens}"])

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
+from stationmaster.cli.speaking import extra, note
+from stationmaster.cli.table import Column, Row, print_table
 from stationmaster.errors import NotFound, UserError
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.costs import (
@@ -35,6 +37,16 @@ EXPORTED = (
 )  # fmt: skip
 
 _BAR = 40
+_COLUMNS = (
+    Column("JOB"),
+    Column("KIND"),
+    Column("STARTED", leaves=3),
+    Column("COST", right=True),
+    Column("TRAINING", right=True, leaves=2),
+    Column("STALLED", right=True, leaves=4),
+    Column("IDLE", right=True, leaves=5),
+    Column("SOURCE", leaves=1),
+)
 
 
 def costs(
@@ -101,7 +113,7 @@ def _lines_of_job(station: Station, reference: str) -> Sequence[PaidLine]:
     except NotFound:
         if not (left := of_removed_job(station.costs.lines(), reference)):
             raise
-    typer.echo(f"note: job {reference} was removed; its costs stay", err=True)
+    note(f"job {reference} was removed; its costs stay")
     return left
 
 
@@ -169,21 +181,19 @@ def _show(lines: Sequence[PaidLine], *, now: float) -> None:
     if not lines:
         typer.echo("no costs yet")
         return
-    width = max(12, *(len(paid.line.job_id) for paid in lines))
-    typer.echo(
-        f"{'JOB':<{width}} {'KIND':<8} {'STARTED':<17} {'COST':>9} {'TRAINING':>9} {'STALLED':>9} {'IDLE':>9}  SOURCE"
-    )
-    for paid in lines:
-        line, shares = paid.line, paid.shares
-        started = time_text(line.started_at, now=now)
-        open_now = " (still open)" if line.ended_at is None else ""
-        typer.echo(f"{line.job_id:<{width}} {line.kind:<8} {started:<17} {_amounts(shares)}  {line.source}{open_now}")
     total = sum((paid.shares for paid in lines), Shares())
-    typer.echo(f"{'total':<{width}} {'':<8} {'':<17} {_amounts(total)}")
+    rows = [_row(paid, now=now) for paid in lines]
+    print_table(_COLUMNS, [*rows, ("total", "", "", *_amounts(total), "")])
     before, after = format_dollars(total.setup), format_dollars(MicroDollars(total.idle - total.setup))
-    typer.echo(f"{format_dollars(total.total)} in total, {before} of it before trainings and {after} after them")
+    extra(f"{format_dollars(total.total)} in total, {before} of it before trainings and {after} after them")
 
 
-def _amounts(shares: Shares) -> str:
+def _row(paid: PaidLine, *, now: float) -> Row:
+    line = paid.line
+    source = f"{line.source} (still open)" if line.ended_at is None else line.source
+    return line.job_id, line.kind, time_text(line.started_at, now=now), *_amounts(paid.shares), source
+
+
+def _amounts(shares: Shares) -> tuple[str, ...]:
     parts = (shares.total, shares.training, shares.stalled, shares.idle)
-    return " ".join(f"{format_dollars(part, 4):>9}" for part in parts)
+    return tuple(format_dollars(part, 4) for part in parts)

@@ -11,6 +11,7 @@ import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
 from stationmaster.cli.help_pages import CommandGroup
+from stationmaster.cli.table import Column, print_table
 from stationmaster.durations import parse_duration
 from stationmaster.errors import LedgerBroken, UserError
 from stationmaster.model import EntryKind, LedgerEntry
@@ -25,7 +26,16 @@ from stationmaster.station.wire.credits import (
 )
 from stationmaster.times import date_text, time_text
 
-app = CommandGroup(help="Manage the prepaid credits of users, if you run this for others.")
+app = CommandGroup(help="Manage the prepaid credits of users.")
+
+_STATEMENT = (
+    Column("TIME"),
+    Column("KIND"),
+    Column("CHANGE", right=True),
+    Column("BALANCE", right=True),
+    Column("HELD", right=True, leaves=1),
+    Column("WHAT", shrinks_to=16),
+)
 
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="User; `me` is the single user of the settings.")]
 SomeUser = Annotated[str | None, typer.Argument(metavar="[USER]", help="Only this user.", show_default=False)]
@@ -178,13 +188,14 @@ def statement(context: typer.Context, user: UserArgument, as_json: JsonOption = 
         entries, now = list(station.credits.entries(user)), station.now()
     if as_json or options_of(context).as_json:
         return print_json([_entry_json(entry) for entry in entries])
-    typer.echo(f"{'TIME':<17} {'KIND':<11} {'CHANGE':>16} {'BALANCE':>16} {'HELD':>14}  WHAT")
     balance = held = 0
+    rows = []
     for entry in entries:
         balance, held = balance + entry.balance, held + entry.held
         words = " ".join(filter(None, (_job_words(entry), entry.note)))
-        amounts = f"{unit.show(entry.balance):>16} {unit.show(balance):>16} {unit.show(held):>14}"
-        typer.echo(f"{time_text(entry.at, now=now):<17} {entry.kind.value:<11} {amounts}  {words}")
+        amounts = unit.show(entry.balance), unit.show(balance), unit.show(held)
+        rows.append((time_text(entry.at, now=now), entry.kind.value, *amounts, words))
+    print_table(_STATEMENT, rows)
     return None
 
 

@@ -14,6 +14,7 @@ import typer
 from stationmaster.cli.context import (
     JobArgument,
     JsonOption,
+    finite,
     given_path,
     local_station_of,
     named,
@@ -27,15 +28,19 @@ from stationmaster.cli.context import (
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.cli.job_lines import dated_lines, view_lines
-from stationmaster.cli.render import job_json, job_line
-from stationmaster.cli.speaking import is_quiet
+from stationmaster.cli.job_table import print_jobs, watch_jobs
+from stationmaster.cli.render import job_json
+from stationmaster.cli.speaking import is_quiet, note
 from stationmaster.errors import AlreadyEnded, UserError
 from stationmaster.event_sentences import heartbeat_sentence, sentence
 from stationmaster.model import Desired, Job
 from stationmaster.printable import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stationmaster.station.base import Station  # imports every noun; these commands need few
+    from stationmaster.station.jobs import JobView
 
 app = CommandGroup(invoke_without_command=True, no_args_is_help=False)
 
@@ -49,38 +54,42 @@ def jobs(
         str | None,
         typer.Option(metavar="NAME", help="Show only jobs of this user.", callback=named("user", "users list")),
     ] = None,
+    keep_watching: Annotated[
+        bool, typer.Option("--watch", "-w", help="Keep the list up to date until Ctrl-C; see also `watch`.")
+    ] = False,
+    interval: Annotated[
+        float, typer.Option(min=0.5, callback=finite, help="With --watch: seconds between looks.")
+    ] = 2.0,
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, newest first.
+
+    With --watch a terminal shows the list in one place; a pipe gets a line for each job that changed, and with --json
+    an object.
 
     Examples:
 
       stationmaster jobs --all
 
+      stationmaster jobs --watch
+
       stationmaster jobs --owner ann --json
     """
     if context.invoked_subcommand is not None:
         return None
+    with_json = as_json or options_of(context).as_json
     with station_of(context) as station:
         _print_unread_count(station)
-        found = station.jobs.views(with_ended=everything, limit=limit, owner=owner)
-        if as_json or options_of(context).as_json:
+
+        def look() -> Sequence[JobView]:
+            return station.jobs.views(with_ended=everything, limit=limit, owner=owner)
+
+        if keep_watching:
+            return watch_jobs(look, interval=interval, everything=everything, as_json=with_json)
+        found = look()
+        if with_json:
             return print_json([job_json(view) for view in found])
-        rows = [
-            ("ID", "NAME", "STATE", "STAGE", "PROGRESS", "LOSS", "SPEED", "ETA", "SUBMITTED"),
-            *(job_line(view) for view in found),
-        ]
-        if not found:
-            typer.echo("no jobs" if everything else "no running jobs; --all shows ended ones")
-            return None
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        print_lines(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-        )
-        for view in found:
-            for alert in view.alerts:
-                if alert.kind == "not_served":
-                    typer.echo(f"note: {view.job.id}: {one_line(alert.message)}", err=True)
+        print_jobs(found, everything=everything)
     return None
 
 
@@ -275,4 +284,4 @@ def ssh(context: typer.Context, job: JobArgument) -> None:
 
 def _print_unread_count(station: Station) -> None:
     if unread := station.notifications.count_unread():
-        typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)
+        note(f"{unread} unread message(s): stationmaster notify inbox")

@@ -26,6 +26,7 @@ from stationmaster.cli.context import (
 )
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.metric_lines import metric_lines
+from stationmaster.cli.speaking import note
 from stationmaster.errors import NotFound, UserError
 from stationmaster.printable import one_line
 from stationmaster.series.run_series import Axis, DrawnSeries, RunSeries
@@ -246,8 +247,8 @@ def _import(source: _Source, path: Path, *, as_json: bool) -> None:
         print_json(ImportedDocument.of(stored).model_dump(mode="json"))
         return
     typer.echo(f"stored {stored.rows} rows of {path} ({stored.kind}): {', '.join(stored.series)}")
-    for note in stored.notes:
-        typer.echo(f"note: {note}", err=True)
+    for text in stored.notes:
+        note(text)
 
 
 def _tell_exported(written: Exported, *, as_json: bool) -> None:
@@ -264,8 +265,8 @@ def _show(source: _Source, wanted: _Wanted) -> None:
     summary = source.summary(wanted)
     typer.echo(one_line(source.title))
     print_lines(metric_lines(summary, drawn))
-    for note in source.notes:
-        typer.echo(f"note: {one_line(note)}")
+    for text in source.notes:
+        typer.echo(f"note: {one_line(text)}")
 
 
 def _json(source: _Source, wanted: _Wanted, columns: int) -> dict[str, Any]:

@@ -21,10 +21,19 @@ from stationmaster.cli.context import (
 )
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
+from stationmaster.cli.table import Cell, Column, Row, print_table
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
 
 app = CommandGroup(help="List, show, publish and download trained models.")
+
+_COLUMNS = (
+    Column("MODEL"),
+    Column("FAMILY", leaves=2),
+    Column("SIZE", right=True, leaves=1),
+    Column("WHERE", shrinks_to=10),
+    Column("TRAINED", leaves=3),
+)
 
 ModelArgument = Annotated[
     str,
@@ -50,11 +59,9 @@ def list_models(context: typer.Context, as_json: JsonOption = False) -> None:
         found = station.models.listed()
     if as_json or options_of(context).as_json:
         return print_json([_json(model) for model in found])
-    for model in found:
-        kinds = ", ".join(place.kind for place in model.places) or "nowhere"
-        state = "" if model.complete else "  incomplete"
-        print_lines([f"{model.slug:<32} {model.family or '-':<20} {model.size / 1e6:>9.1f} MB  {kinds}{state}"])
-    if not found:
+    if found:
+        print_table(_COLUMNS, map(_row, found))
+    else:
         typer.echo("no models yet; the models of finished trainings appear here")
     return None
 
@@ -124,6 +131,12 @@ def download(
         return print_document(CopiedFile(file=str(copy)))
     print_lines([str(copy)])
     return None
+
+
+def _row(model: TrainedModel) -> Row:
+    kinds = ", ".join(place.kind for place in model.places) or "nowhere"
+    state = Cell("complete") if model.complete else Cell("incomplete", "yellow")
+    return model.slug, model.family or "-", f"{model.size / 1e6:,.1f} MB", kinds, state
 
 
 def _json(model: TrainedModel) -> dict[str, Any]:

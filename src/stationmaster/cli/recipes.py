@@ -21,6 +21,7 @@ from stationmaster.cli.context import (
 )
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
+from stationmaster.cli.table import Column, print_table
 from stationmaster.errors import RecipeInvalid
 from stationmaster.printable import one_line
 from stationmaster.recipes.parameters import allowed
@@ -52,8 +53,8 @@ def list_recipes(
 
         listed = (ListedRecipeDocument.of(recipe) for recipe in found.recipes)
         return print_json([each.model_dump(mode="json", exclude={"definition"}) for each in listed])
-    for recipe in found.recipes:
-        print_lines([f"{recipe.reference:<24} {recipe.title}"])
+    columns = (Column("RECIPE"), Column("TITLE", shrinks_to=24))
+    print_table(columns, ((recipe.reference, recipe.title) for recipe in found.recipes))
     for problem in found.problems:
         typer.echo(f"broken: {one_line(str(problem))}", err=True)
     return None

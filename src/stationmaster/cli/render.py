@@ -19,7 +19,6 @@ from stationmaster.model import (
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.printable import one_line
 from stationmaster.station.jobs import JobView
-from stationmaster.times import time_text
 
 if TYPE_CHECKING:
     from stationmaster.station.proposals import Terms  # imports much that `jobs` does not need
@@ -55,21 +54,10 @@ def dollars(amount: MicroDollars) -> float:
     return amount / 1_000_000
 
 
-def job_line(view: JobView) -> tuple[str, ...]:
-    """One row of the list: id, name, state, stage, progress, loss, speed, ETA, age."""
-    job, progress = view.job, view.job.progress
+def progress_share(progress: Progress) -> str:
+    """How far it is: `312/600 (52%)`; nothing before the first step."""
     share = progress.percent
-    return (
-        job.id,
-        one_line(job.spec.name),
-        view.shown,
-        stage_text(view),
-        "" if share is None else f"{progress.step}/{progress.total_steps} ({share:g}%)",
-        "" if progress.loss is None else f"{progress.loss:.3f}",
-        "" if not progress.steps_per_second else speed_text(progress.steps_per_second),
-        "" if progress.eta_seconds is None else format_duration(progress.eta_seconds),
-        time_text(job.created_at, now=view.now),
-    )
+    return "" if share is None else f"{progress.step}/{progress.total_steps} ({share:g}%)"
 
 
 def stage_text(view: JobView) -> str:

@@ -6,7 +6,7 @@ A command's result goes to standard output. Notes, hints and next steps are extr
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
@@ -77,6 +77,12 @@ def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
 def write_drawn(line: str) -> None:
     """Write a line with colours of ours on standard output; everything else in it is printable already."""
     _write(sys.stdout, line)
+
+
+def redraw(lines: Sequence[str], *, over: int) -> None:
+    """As `write_drawn`, on a terminal, in the place of that many lines that were written last."""
+    back = f"\x1b[{over}A\r\x1b[J" if over else ""
+    _write(sys.stdout, back + "\n".join(lines))
 
 
 def _write(stream: TextIO, line: str) -> None:

@@ -7,12 +7,24 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.speaking import extra
+from stationmaster.cli.table import Cell, Column, Row, print_table
 from stationmaster.errors import UserError
 from stationmaster.money import format_dollars
 from stationmaster.printable import one_line
 from stationmaster.station.base import Station
-from stationmaster.station.instances import Act, Fleet, Report
+from stationmaster.station.instances import Act, Finding, Fleet, Report
+
+_COLUMNS = (
+    Column("INSTANCE"),
+    Column("PROVIDER", leaves=2),
+    Column("STATUS", leaves=1),
+    Column("$/H", right=True),
+    Column("COST", right=True),
+    Column("SWEEP"),
+    Column("WHY", shrinks_to=20),
+)
 
 
 def sweep(
@@ -120,16 +132,9 @@ def _print_json(report: Report) -> None:
 
 def _show(report: Report, *, acted: bool) -> None:
     if report.findings:
-        typer.echo(f"{'SWEEP':<8} {'PROVIDER':<9} {'INSTANCE':<12} {'STATUS':<9} {'$/H':>8} {'COST':>9}  LABEL")
-    for finding in report.findings:
-        what, machine = finding.verdict.act.value, finding.machine
-        mark = "done" if finding.done else ("FAILED" if finding.problem else what)
-        hourly, so_far = format_dollars(machine.price_per_hour, 3), format_dollars(finding.cost)
-        line = f"{mark:<8} {finding.provider:<9} {machine.provider_id:<12} {machine.status:<9} {hourly:>8} {so_far:>9}"
-        print_lines([f"{line}  {machine.label or '(no label)'}: {finding.verdict.why}"])
-    if report.findings:
+        print_table(_COLUMNS, map(_row, report.findings))
         together = f"{format_dollars(report.price_per_hour, 3)} per hour, {format_dollars(report.cost)} so far"
-        typer.echo(f"{len(report.findings)} machine(s): {together}")
+        extra(f"{len(report.findings)} machine(s): {together}")
     for problem in report.problems:
         typer.echo(f"could not check: {one_line(problem)}", err=True)
     waiting = [
@@ -139,3 +144,11 @@ def _show(report: Report, *, acted: bool) -> None:
         typer.echo("no machines")
     elif waiting and not acted:
         typer.echo(f"{len(waiting)} machine(s) would be destroyed or stopped: pass --force")
+
+
+def _row(finding: Finding) -> Row:
+    what, machine = finding.verdict.act.value, finding.machine
+    mark = Cell("done", "green") if finding.done else (Cell("FAILED", "red") if finding.problem else Cell(what))
+    hourly, so_far = format_dollars(machine.price_per_hour, 3), format_dollars(finding.cost)
+    why = f"{machine.label or '(no label)'}: {finding.verdict.why}"
+    return machine.provider_id, finding.provider, machine.status, hourly, so_far, mark, why

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from stationmaster.cli.speaking import coloured, write_drawn
+from stationmaster.cli.speaking import coloured, is_quiet, write_drawn
 from stationmaster.printable import one_line
 
 _GAP = 2
@@ -37,7 +37,11 @@ Row = Sequence["str | Cell"]
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Row]) -> None:
-    """Print the rows below the titles, as wide as the terminal allows."""
+    """Print the rows below the titles, as wide as the terminal allows; with `--quiet` only the first column."""
+    if is_quiet():
+        for row in rows:
+            write_drawn(_cell(row[0]).text)
+        return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in table_lines(columns, rows, width=width):
         write_drawn(line)

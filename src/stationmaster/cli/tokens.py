@@ -8,6 +8,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
 from stationmaster.cli.help_pages import CommandGroup
+from stationmaster.cli.table import Column, Row, print_table
 from stationmaster.durations import format_duration, parse_duration
 from stationmaster.errors import UserError
 from stationmaster.model import SINGLE_USER, Right
@@ -16,6 +17,15 @@ from stationmaster.station.wire.tokens import CreatedTokenDocument, SignInLinkDo
 from stationmaster.times import time_text
 
 app = CommandGroup(help="Manage tokens, which programs send to the HTTP service.")
+
+_COLUMNS = (
+    Column("ID"),
+    Column("NAME", shrinks_to=8),
+    Column("USER"),
+    Column("RIGHTS", leaves=2),
+    Column("EXPIRES", leaves=1),
+    Column("LAST USED", leaves=3),
+)
 
 UserOption = Annotated[str, typer.Option(help="User that it is for; `me` is you.")]
 
@@ -74,11 +84,9 @@ def list_tokens(
         found, now = station.tokens.listed(user), station.now()
     if as_json or options_of(context).as_json:
         return print_json([TokenDocument.of(one).model_dump(mode="json") for one in found])
-    for one in found:
-        rights = ",".join(sorted(one.rights))
-        used = "never used" if one.last_used_at is None else f"used {time_text(one.last_used_at, now=now)}"
-        typer.echo(f"{one.id:<13} {one.user:<15} {rights:<18} {_state(one, now=now):<26} {used:<22} {one.name}")
-    if not found:
+    if found:
+        print_table(_COLUMNS, (_row(one, now=now) for one in found))
+    else:
         typer.echo("no tokens; to create one, run stationmaster tokens create NAME")
     return None
 
@@ -133,7 +141,7 @@ def _state(token: Token, *, now: float) -> str:
     if token.revoked_at is not None:
         return "revoked"
     if token.expires_at is None:
-        return "does not expire"
+        return "never"
     word = "expired" if token.expires_at <= now else "until"
     return f"{word} {time_text(token.expires_at, now=now)}"
 
@@ -145,3 +153,8 @@ def _seconds(text: str | None) -> float | None:
         return parse_duration(text)
     except ValueError as problem:
         raise UserError(f"expires: {problem}", hint="for example: 90d; leave it out if it never expires") from None
+
+
+def _row(token: Token, *, now: float) -> Row:
+    used = "never" if token.last_used_at is None else time_text(token.last_used_at, now=now)
+    return token.id, token.name, token.user, ",".join(sorted(token.rights)), _state(token, now=now), used

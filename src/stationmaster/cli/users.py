@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_document, print_json, print_lines, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_document, print_json, station_of
 from stationmaster.cli.help_pages import CommandGroup
+from stationmaster.cli.table import Column, print_table
 from stationmaster.model import Role
 from stationmaster.station.users import User, UserChanges
 from stationmaster.station.wire.users import ListedUserDocument, UserDocument
@@ -133,10 +134,16 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
         unknown = {"credits", "balance_micros"} if unit is None else set()
         documents = [ListedUserDocument.listed(one, unit) for one in found]
         return print_json([one.model_dump(mode="json", exclude=unknown) for one in documents])
-    for one in found:
-        words = "" if unit is None or one.balance is None else f"; {unit.show(one.balance)}"
-        print_lines([f"{one.user.name:<20} {one.user.role:<6} {_channels(one.user)}{words}"])
-    if not found:
+    if found:
+        columns = (Column("NAME"), Column("ROLE"), Column("REACHED BY", shrinks_to=16), Column("CREDITS", right=True))
+        balances = ["" if unit is None or one.balance is None else unit.show(one.balance) for one in found]
+        rows = [
+            (one.user.name, one.user.role, _channels(one.user), balance)
+            for one, balance in zip(found, balances, strict=True)
+        ]
+        # A column of credits only where there are credits.
+        print_table(columns if unit else columns[:-1], rows if unit else [row[:-1] for row in rows])
+    else:
         typer.echo("no users; jobs belong to the single user of the settings (notify.telegram_id and others)")
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -66,10 +67,10 @@ def test_a_token_is_listed_and_revoked(terminal: Terminal) -> None:
     assert created == {**created, "name": "bot", "user": "me", "rights": ["manage", "read", "train"]}
     assert terminal.json("tokens", "list", "--user", "me") == [created]
     assert terminal.json("tokens", "list", "--user", "ann") == []
-    line = terminal.said("tokens", "list").stdout
-    assert line.split()[:3] == [created["id"], "me", "manage,read,train"]
-    assert " until " in line
-    assert " never used " in line
+    titles, line = terminal.said("tokens", "list").stdout.splitlines()
+    assert titles.split() == ["ID", "NAME", "USER", "RIGHTS", "EXPIRES", "LAST", "USED"]
+    assert line.split()[:5] == [created["id"], "bot", "me", "manage,read,train", "until"]
+    assert line.endswith(" never")
     assert terminal.said("tokens", "revoke", created["id"]).stdout == f"revoked {created['id']} (bot of me)\n"
     assert " revoked " in terminal.said("tokens", "list").stdout
     with closing(terminal.store()) as store, pytest.raises(NotSignedIn):
@@ -120,8 +121,9 @@ def test_the_audit_log_is_printed_newest_first(terminal: Terminal) -> None:
                 address="127.0.0.1",
             )
             LocalDoorkeeper(store).record(entry)
-    refused, done = terminal.said("audit").stdout.splitlines()
-    assert refused.endswith(r"401 unknown         127.0.0.1       POST /api/jobs/{job}/stop two\nlines")
-    assert done.endswith("200 ann             127.0.0.1       POST /api/jobs/{job}/stop cats")
+    titles, refused, done = terminal.said("audit").stdout.splitlines()
+    assert titles.split() == ["TIME", "STATUS", "USER", "ADDRESS", "ACTION"]
+    assert re.search(r"401 +unknown +127.0.0.1 +POST /api/jobs/{job}/stop two\\nlines$", refused)
+    assert re.search(r"200 +ann +127.0.0.1 +POST /api/jobs/{job}/stop cats$", done)
     assert [one["subject"] for one in terminal.json("audit", "--user", "ann")] == ["cats"]
     assert len(terminal.json("audit", "--limit", "1")) == 1

@@ -49,7 +49,9 @@ def test_a_person_is_added_changed_listed_and_removed(terminal: Terminal) -> Non
         "users", "set", "ann", "--telegram-id", "", "--quiet-hours", "", "--unmute", "epoch", "--inbox"
     )
     assert taken.output == "changed ann: discord 4, inbox\n"
-    assert terminal.run("users", "list").output.split() == ["ann", "user", "discord", "4,", "inbox"]
+    titles, line = terminal.run("users", "list").output.splitlines()
+    assert titles.split() == ["NAME", "ROLE", "REACHED", "BY"]
+    assert line.split() == ["ann", "user", "discord", "4,", "inbox"]
     assert terminal.run("users", "rm", "ann").exit_code == 0
     assert terminal.run("users", "list", "--json").output == "[]\n"
 

@@ -26,6 +26,7 @@ _MODULES = {f"stationmaster.cli.{line.place.partition(':')[0]}" for line in COMM
 def test_a_line_says_the_first_line_of_the_command_s_own_help(line: Command) -> None:
     command = loaded_tree().commands[line.name]
     assert str(command.help).splitlines()[0] == line.summary
+    assert command.hidden == line.hidden
     assert command.name == line.name
 
 
@@ -51,7 +52,7 @@ def test_no_two_lines_have_a_name_in_common() -> None:
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
     printed, modules = run("--help")
-    assert [line.name for line in COMMANDS if f"\n  {line.name} " not in printed] == []
+    assert [line.name for line in COMMANDS if not line.hidden and f"\n  {line.name} " not in printed] == []
     assert modules.isdisjoint(_MODULES)
     assert modules.isdisjoint({"pydantic", "rich", "sqlalchemy", "structlog"})
 

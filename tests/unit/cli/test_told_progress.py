@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 from stationmaster.cli.job_lines import view_lines
+from stationmaster.cli.job_table import COLUMNS, job_row
 from stationmaster.cli.live import ChangeLines
-from stationmaster.cli.render import job_line
+from stationmaster.cli.table import table_lines
 from stationmaster.lifecycle import progress_shown, shown, stage
 from stationmaster.model import Outcome, Progress, Reason, State, Transfer, Watching
 from stationmaster.money import ZERO
@@ -56,11 +58,17 @@ def test_a_slow_training_is_told_in_seconds_per_step() -> None:
 
 
 def test_a_row_of_the_list_has_stage_speed_and_eta() -> None:
-    assert job_line(view(SAMPLING))[2:8] == (
+    assert row(view(SAMPLING))[2:] == [
         "EXECUTING", "training: sampling for 2m", "40/400 (10%)", "0.250", "0.50 steps/s", "12m",
-    )  # fmt: skip
+    ]  # fmt: skip
     ended = view(state=State.ENDED, outcome=Outcome.COMPLETED, reason=Reason.FINISHED)
-    assert job_line(ended)[2:8] == ("COMPLETED", "completed", "40/400 (10%)", "0.250", "", "")
+    assert row(ended)[2:] == ["COMPLETED", "completed", "40/400 (10%)", "0.250"]
+
+
+def row(found: JobView) -> list[str]:
+    """The cells of a job's row that have a text, without the time of its submission."""
+    _, line = table_lines(COLUMNS[:-1], [job_row(found)[:-1]], width=None)
+    return re.split("  +", line)
 
 
 def printed(*views: JobView) -> list[str]:
