@@ -79,6 +79,7 @@ PRINTED = (
     Printed("demo", answers.DemoResult),
     Printed("doctor", CheckDocument, LIST),
     Printed("estimate", EstimateDocument),
+    Printed("init", answers.WrittenSettings),
     Printed("instances", SweepDocument),
     Printed("jobs", JobDocument, LIST),
     Printed("jobs rm", answers.RemovedJob),

@@ -171,6 +171,8 @@ def settings_page() -> str:
         "A later source wins: defaults, the config file, `.env` in the current folder, the environment, the command",
         "line.",
         "",
+        "`stationmaster init` writes a config file with every setting and its meaning in it.",
+        "",
         "- The config file is the one in `STATIONMASTER_CONFIG`, else `config.toml` (or `.yaml`, `.yml`) in the home,",
         "  else `stationmaster.toml` (or `.yaml`, `.yml`) in the current folder. Sections are tables: `worker.slots`",
         "  is `slots` under `[worker]`.",

@@ -489,3 +489,16 @@ class WrittenBackup(Document):
     """The file that was written."""
     bytes: int
     """Its size."""
+
+
+class WrittenSettings(Document):
+    """A new config file."""
+
+    file: str
+    """The file that was written."""
+    settings: tuple[str, ...]
+    """Names of the settings that it sets; all others are commented out."""
+    kept: str | None
+    """Copy of the file that it replaced."""
+    next: tuple[str, ...]
+    """Commands to run now."""

@@ -100,6 +100,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command("credits", "credits:app", "Manage the prepaid credits of users.", hidden=True),
     ),
     "Run it": (
+        Command("init", "init:init", "Write a config file, after a few questions.", needs_here=True),
         Command("up", "services:up", "Run worker, sweeps and the page until Ctrl-C.", needs_here=True),
         Command("serve", "services:serve", "Serve the page, the API and uploads from machines.", needs_here=True),
         Command("worker", "services:worker", "Run a worker in this terminal.", needs_here=True),

@@ -41,6 +41,7 @@ TRIES: dict[str, str] = {
     "dataset pack": "dataset pack PICTURES FOLDER/set.tar",
     "doctor": "doctor",
     "estimate": "estimate tiny-lora@1 --images 12",
+    "init": "--home FOLDER/new-home init --yes --set provider=ssh",
     "instances": "instances",
     "jobs": "jobs --all",
     "logs": "logs done",
