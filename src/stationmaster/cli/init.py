@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +14,6 @@ from stationmaster.cli.speaking import extra, is_quiet, note
 from stationmaster.errors import UserError
 
 if TYPE_CHECKING:
-    from stationmaster.settings import Settings
     from stationmaster.station.local.config_writer import WrittenConfig
 
 
@@ -52,15 +51,14 @@ def init(
         )
     if not yes:
         chosen = ask_all(TerminalConfidant(), writer, chosen, environ=options.environ)
-    settings = writer.settings_with(chosen)
-    written = writer.write(chosen, force=force)
+    written, steps = writer.write(chosen, force=force), writer.next_steps(chosen)
     if as_json:
         from stationmaster.cli.answers import WrittenSettings
 
         kept = None if written.kept is None else str(written.kept)
-        names, steps = tuple(sorted(chosen)), tuple(_next_steps(settings, options.environ))
-        return print_document(WrittenSettings(file=str(written.path), settings=names, kept=kept, next=steps))
-    return _tell(written, _next_steps(settings, options.environ))
+        names = tuple(sorted(chosen))
+        return print_document(WrittenSettings(file=str(written.path), settings=names, kept=kept, next=tuple(steps)))
+    return _tell(written, steps)
 
 
 def _tell(written: WrittenConfig, steps: Sequence[str]) -> None:
@@ -73,15 +71,3 @@ def _tell(written: WrittenConfig, steps: Sequence[str]) -> None:
     for step in steps:
         extra(f"  {step}")
     return None
-
-
-def _next_steps(settings: Settings, environ: Mapping[str, str]) -> Sequence[str]:
-    steps = ["stationmaster doctor"]
-    has_key = settings.vastai.api_key is not None or any(name.startswith("VASTAI_API_KEY") for name in environ)
-    if settings.provider == "vastai" and not has_key:
-        steps.insert(0, "export VASTAI_API_KEY=…")
-    if settings.provider == "vastai":
-        steps.append("stationmaster keys setup")
-    if settings.provider == "ssh":
-        steps += [f"stationmaster keys trust {host.name}" for host in settings.ssh.hosts]
-    return [*steps, "stationmaster demo", "stationmaster train"]

@@ -33,6 +33,7 @@ class ConfigWriter:
 
     def __init__(self, environ: Mapping[str, str], *, home: Path | None) -> None:
         """Raises ConfigInvalid."""
+        self._environ = environ
         self.home = home_of_person(environ, home=home)
         named = environ.get(_CONFIG)
         self.path = Path(named).expanduser() if named else self.home / "config.toml"
@@ -73,6 +74,21 @@ class ConfigWriter:
         if found is not None and found != self.path:
             found.unlink()  # of another kind, such as config.yaml: its copy is kept
         return WrittenConfig(path=self.path, kept=kept)
+
+    def next_steps(self, chosen: Mapping[str, Any]) -> list[str]:
+        """The commands to run after these settings were written."""
+        settings = self.settings_with(chosen)
+        steps = ["stationmaster doctor"]
+        has_key = settings.vastai.api_key is not None or any(
+            name.startswith("VASTAI_API_KEY") for name in self._environ
+        )
+        if settings.provider == "vastai" and not has_key:
+            steps.insert(0, "export VASTAI_API_KEY=…")
+        if settings.provider == "vastai":
+            steps.append("stationmaster keys setup")
+        if settings.provider == "ssh":
+            steps += [f"stationmaster keys trust {host.name}" for host in settings.ssh.hosts]
+        return [*steps, "stationmaster demo", "stationmaster train"]
 
 
 def parsed_assignment(text: str) -> tuple[str, Any]:
