@@ -34,10 +34,12 @@ def main(*, own_command: Sequence[str] | None = None) -> None:
 
             sys.exit(answer(sys.argv[2:], os.environ))
         from stationmaster.cli.file_modes import write_privately
+        from stationmaster.cli.speaking import speak
         from stationmaster.cli.terminal_output import end_output, guard_terminal
 
         write_privately()
         guard_terminal()
+        speak(os.environ, quiet=False)  # until the options are known
         code = _run(sys.argv[1:], own_command)
         end_output()
     except KeyboardInterrupt:
@@ -118,9 +120,9 @@ def _print_full_disk() -> int:
 
 
 def _print_line(line: str) -> None:
-    from stationmaster.printable import one_line
+    from stationmaster.cli.speaking import write_problem
 
-    print(one_line(line), file=sys.stderr)
+    write_problem(line)
 
 
 def _print_usage_error(error: Exception) -> int | None:

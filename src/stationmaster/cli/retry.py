@@ -10,7 +10,7 @@ import typer
 from stationmaster.cli.applied_lines import applied_lines
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, print_lines, station_of
 from stationmaster.cli.render import job_json, terms_lines
-from stationmaster.cli.submitting import OfferOption, submit_confirmed
+from stationmaster.cli.submitting import OfferOption, announce, submit_confirmed
 from stationmaster.errors import UserError
 from stationmaster.station.proposals import RetryRequest, Terms
 
@@ -75,13 +75,7 @@ def retry(
             return print_json(
                 {**job_json(station.jobs.view(job_id)), "skipped": skipped, "notes": list(submitted.notes)}
             )
-        result = (
-            f"submitted, a retry of {submitted.job.spec.retry_of}"
-            if submitted.created
-            else "already exists; nothing was changed"
-        )
-        typer.echo(f"job {job_id} {result}")
-        typer.echo(f"follow it: stationmaster watch {job_id}")
+        announce(submitted, f"submitted, a retry of {submitted.job.spec.retry_of}")
     return None
 
 

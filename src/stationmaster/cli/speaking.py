@@ -53,6 +53,13 @@ def hint(text: str) -> None:
         _write(sys.stderr, f"{coloured('hint:', 'cyan', sys.stderr)} {one_line(text)}")
 
 
+def write_problem(line: str) -> None:
+    """An error or its hint, on standard error, also with `--quiet`. The first word says which and is coloured."""
+    first, space, rest = one_line(line).partition(" ")
+    colour = {"error:": "red", "hint:": "cyan"}.get(first, "")
+    _write(sys.stderr, f"{coloured(first, colour, sys.stderr)}{space}{rest}")
+
+
 def extra(text: str = "") -> None:
     """A line beside the result, on standard output: an explanation or a next step."""
     if not is_quiet():

@@ -14,6 +14,7 @@ from stationmaster.cli.context import options_of, print_lines
 from stationmaster.cli.offer_table import choose_offer
 from stationmaster.cli.person import Person, TerminalPerson, ask_yes_or_no
 from stationmaster.cli.progress_lines import show_transfer
+from stationmaster.cli.speaking import hint, is_quiet, note
 from stationmaster.errors import StationmasterError, UserError
 from stationmaster.model import Job
 from stationmaster.station.adopting import AdoptRequest
@@ -38,8 +39,11 @@ class Submission:
 
 
 def announce(submitted: Submission, happened: str) -> None:
-    """Print what became of the request (`happened`, if the job is new) and how to follow it."""
+    """Print what became of the request (`happened`, if the job is new) and how to follow it; quietly, the id alone."""
     job_id = submitted.job.id
+    if is_quiet():
+        typer.echo(job_id)
+        return
     typer.echo(f"job {job_id} {happened if submitted.created else 'already exists; nothing was changed'}")
     if submitted.started_worker is not None:
         typer.echo(submitted.started_worker)
@@ -69,7 +73,9 @@ def submit_confirmed(
     with show_transfer(dataset, uploads=here is None) as progress:
         proposal = station.proposals.propose(request, progress=progress)
     with withdraw_if_left(station, proposal):
-        print_lines(shown(proposal.terms))
+        asks = confirm is not None or not (yes or not proposal.terms.quote.cost_high)
+        if asks or not is_quiet():  # a question about money shows what it is about
+            print_lines(shown(proposal.terms))
         if confirm is not None:
             offer = confirm(proposal.terms)
         else:
@@ -98,8 +104,8 @@ def withdraw_if_left(station: Station, proposal: Proposal) -> Iterator[None]:
             if (job := station.jobs.with_id(proposal.job_id)) is None:
                 station.proposals.withdraw(proposal.id)
             else:
-                typer.echo(f"note: job {job.id} is already queued", err=True)
-                typer.echo(f"hint: to cancel it, run stationmaster cancel {job.id}", err=True)
+                note(f"job {job.id} is already queued")
+                hint(f"to cancel it, run stationmaster cancel {job.id}")
         raise
 
 
@@ -126,7 +132,7 @@ def prepare_worker(context: typer.Context, station: LocalStation) -> bool:
     prepared = station.processes.prepare_worker(options_of(context).for_worker())
     if prepared.other_settings:
         others = ", ".join(prepared.other_settings)
-        typer.echo(f"note: the worker had other settings and was replaced: {others}", err=True)
+        note(f"the worker had other settings and was replaced: {others}")
     return prepared.is_new
 
 
@@ -137,11 +143,11 @@ def ensure_worker(context: typer.Context, station: LocalStation) -> HelpingWorke
     """
     worker = station.processes.helping_worker(options_of(context).for_worker())
     if worker.missing:
-        typer.echo(f"note: the worker (pid {worker.pid}) was started without: {', '.join(worker.missing)}", err=True)
-        typer.echo("hint: restart that worker from here; jobs that need this wait until then", err=True)
+        note(f"the worker (pid {worker.pid}) was started without: {', '.join(worker.missing)}")
+        hint("restart that worker from here; jobs that need this wait until then")
     if worker.other_settings:
         others = ", ".join(worker.other_settings)
-        typer.echo(f"note: the worker (pid {worker.pid}) runs with other settings: {others}", err=True)
+        note(f"the worker (pid {worker.pid}) runs with other settings: {others}")
     return worker
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.speaking import extra
+from stationmaster.cli.speaking import extra, note
 from stationmaster.cli.table import Cell, Column, Row, print_table
 from stationmaster.errors import UserError
 from stationmaster.money import format_dollars
@@ -105,7 +105,7 @@ def _destroy(station: Station, fleet: Fleet, count: int | None) -> tuple[bool, R
     machines = station.instances.machines_of(fleet)
     destroyed = station.instances.destroy(machines, count=_typed_count(len(machines), count))
     for job_id in destroyed.cancelled:
-        typer.echo(f"job {job_id} is cancelled", err=True)
+        note(f"job {job_id} is cancelled")
     return bool(machines), destroyed.report
 
 
