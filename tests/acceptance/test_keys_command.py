@@ -100,6 +100,17 @@ def test_a_host_key_is_pinned_only_when_a_person_says_so(sshd: Sshd, tmp_path: P
     assert_documented("keys trust", answer_of("keys", "trust", "box", "--json", environ=environ))
 
 
+def test_a_host_of_the_ssh_configuration_is_asked_at_its_address(sshd: Sshd, tmp_path: Path) -> None:
+    environ = environ_with_hosts(tmp_path, {"address": "gpu-box"})
+    config = Path(environ["STATIONMASTER_SSH__CONFIG_PATH"])
+    config.write_text(f"Host gpu-box other-box\n  HostName 127.0.0.1\n  Port {sshd.port}\n{config.read_text()}")
+    for host in ("gpu-box", "other-box"):  # one of the settings, and one as typed
+        pinned = answer_of("keys", "trust", host, "--yes", "--json", environ=environ)
+        assert pinned["key"].split()[:2] == sshd.host_key.split()[:2]
+    known = (tmp_path / "home" / "known_hosts").read_text().splitlines()
+    assert [line.split()[0] for line in known] == ["gpu-box", "other-box"]
+
+
 def test_a_changed_host_key_is_shown_beside_the_old_one(sshd: Sshd, tmp_path: Path) -> None:
     environ = environ_with_hosts(tmp_path, host_behind(sshd, "box", tmp_path / "jobs"))
     other = (sshd.folder / "client_key.pub").read_text()

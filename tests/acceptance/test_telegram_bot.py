@@ -19,12 +19,12 @@ from stationmaster.station.http.station import HttpStation
 from stationmaster.station.local.station import open_station
 from stationmaster.station.tokens import NewToken
 from stationmaster.station.users import UserChanges
+from tests.support.commands.example_runs import EXAMPLES
 from tests.support.jobs.local_world import write_pictures
-from tests.support.programs import ROOT
 from tests.support.servers.messenger_server import TELEGRAM_TOKEN, MessengerServer
 from tests.support.waiting import until
 
-BOT = ROOT / "examples" / "telegram-bot" / "bot.py"
+BOT = EXAMPLES / "telegram-bot" / "bot.py"
 CHAT, STRANGER = 4711, 666
 
 

@@ -78,16 +78,23 @@ async def open_connection(target: SshTarget) -> asyncssh.SSHClientConnection:
             raise ConfigInvalid(f"the SSH settings for {target.name} cannot be used: {problem}") from problem
 
 
-async def fetch_host_key(host: str, port: int, *, timeout: float) -> str:
-    """Ask the machine for its host key, as one OpenSSH line; the user must confirm it before it is pinned."""
+async def fetch_host_key(target: SshTarget, *, timeout: float) -> str:
+    """Ask the machine for its host key, as one OpenSSH line; the user must confirm it before it is pinned.
+
+    Raises ConfigInvalid for an SSH configuration that cannot be read.
+    """
     try:
         async with asyncio.timeout(timeout):
-            with unreachable_when_lost(f"{host}:{port}"):
-                key = await asyncssh.get_server_host_key(host, port, config=None, kex_algs=FAST_KEY_EXCHANGE)
+            with unreachable_when_lost(target.name):
+                key = await asyncssh.get_server_host_key(
+                    target.host, target.port or (), config=_config(target), kex_algs=FAST_KEY_EXCHANGE
+                )
     except TimeoutError:
-        raise no_answer(f"{host}:{port}", timeout) from None
+        raise no_answer(target.name, timeout) from None
+    except asyncssh.ConfigParseError as problem:
+        raise ConfigInvalid(f"the SSH settings for {target.name} cannot be used: {problem}") from problem
     if key is None:
-        raise Unreachable(f"{host}:{port} sent no host key")
+        raise Unreachable(f"{target.name} sent no host key")
     return key.export_public_key().decode().strip()
 
 

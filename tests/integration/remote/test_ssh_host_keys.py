@@ -12,7 +12,7 @@ from stationmaster.errors import ConfigInvalid, HostKeyRefused, Unreachable
 from stationmaster.model import LocalAccess, SshAccess
 from stationmaster.remote.connect import connect
 from stationmaster.remote.ssh import SshRemote
-from stationmaster.remote.ssh_connection import fetch_host_key
+from stationmaster.remote.ssh_connection import SshTarget, fetch_host_key
 from tests.support.asynchronous_tests import asynchronous, names_in
 from tests.support.servers.sshd import Sshd
 
@@ -65,7 +65,7 @@ async def test_a_pinned_key_that_cannot_be_read_is_refused(sshd: Sshd) -> None:
 
 @asynchronous
 async def test_the_offered_key_can_be_asked_for_and_is_the_servers(sshd: Sshd) -> None:
-    offered = await fetch_host_key("127.0.0.1", sshd.port, timeout=150)
+    offered = await fetch_host_key(SshTarget(host="127.0.0.1", port=sshd.port), timeout=150)
     assert offered.split()[:2] == sshd.host_key.split()[:2]
 
 

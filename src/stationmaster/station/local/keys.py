@@ -13,7 +13,7 @@ from stationmaster.errors import RemoteError, UserError
 from stationmaster.providers.base import KnowsKeys
 from stationmaster.providers.vastai.ssh_keys import KeyPair, KeyReport, check, ensure_pair, read_pair, register
 from stationmaster.remote.known_hosts import fingerprint, pin_key, pinned_keys
-from stationmaster.remote.ssh_connection import fetch_host_key
+from stationmaster.remote.ssh_connection import SshTarget, fetch_host_key
 from stationmaster.settings import Settings
 from stationmaster.settings.addresses import is_host
 from stationmaster.station.keys import AccountKeys, KeyStanding, OfferedHostKey, PublicKey
@@ -27,7 +27,7 @@ _Ask = Callable[[KeyPair, KnowsKeys], Awaitable[KeyReport]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SshServer:
     address: str
-    port: int
+    port: int | None  # None: that of the SSH configuration, or 22
 
 
 class LocalKeys:
@@ -44,7 +44,10 @@ class LocalKeys:
     def offered_by(self, host: str) -> OfferedHostKey:
         server, file = _ssh_server(host, self._settings), known_hosts_file(self._settings)
         try:
-            line = asyncio.run(fetch_host_key(server.address, server.port, timeout=_ANSWER_SECONDS))
+            target = SshTarget(
+                host=server.address, port=server.port, use_config=True, config_path=self._settings.ssh.config_path
+            )
+            line = asyncio.run(fetch_host_key(target, timeout=_ANSWER_SECONDS))
         except RemoteError as problem:
             problem.hint = problem.hint or (
                 "check the address and port, and that the machine and its SSH server are running"
@@ -96,10 +99,11 @@ def _ssh_server(host: str, settings: Settings) -> _SshServer:
     """The address of the host's SSH server, from the settings or as typed."""
     known = next((each for each in settings.ssh.hosts if each.name == host), None)
     if known is not None:
-        return _SshServer(address=known.address, port=known.port or 22)
+        return _SshServer(address=known.address, port=known.port)
     address, colon, port = host.rpartition(":")
     if not colon:
-        address, port = host, "22"
-    if not is_host(address) or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
+        address, port = host, ""
+    is_port = not colon or (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536)
+    if not is_host(address) or not is_port:
         raise UserError(f"{host!r} is not a host", hint="use a name in ssh.hosts, or ADDRESS:PORT")
-    return _SshServer(address=address, port=int(port))
+    return _SshServer(address=address, port=int(port) if port else None)

@@ -1,0 +1,26 @@
+"""examples/budget: its limits count, and the check of the spending passes and fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.commands.example_runs import EXAMPLES, QUICK, Person
+
+EXAMPLE = EXAMPLES / "budget"
+
+
+def test_the_limits_are_those_of_the_file(person: Person, pictures: Path) -> None:
+    settings = {"STATIONMASTER_CONFIG": str(EXAMPLE / "config.toml")}
+    budget = person.home.run("costs", "--budget", "--json", **settings).json()
+    assert (budget["daily_limit_usd"], budget["hourly_alert_usd"], budget["max_rentals"]) == (20, 3, 3)
+
+
+def test_the_check_fails_once_more_was_spent(person: Person, pictures: Path) -> None:
+    nothing = person.run(EXAMPLE / "check-spend.sh", "0")
+    assert nothing.code == 0, nothing.err
+    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), *QUICK, "--yes", "--watch")
+    trained = person.home.run(*train, STATIONMASTER_LOOPBACK__PRICE_PER_HOUR="3600")
+    assert trained.code == 0, trained.err
+    assert person.run(EXAMPLE / "check-spend.sh", "100000").code == 0
+    too_much = person.run(EXAMPLE / "check-spend.sh", "0.01", "1")
+    assert (too_much.code, "limit $0.01" in too_much.out) == (1, True)
