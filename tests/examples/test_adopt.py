@@ -33,7 +33,7 @@ def test_it_is_watched_to_its_end_and_its_model_copied(person: Person, sshd: Ssh
     assert started.code == 0, started.err
     assert is_alive(int((run / "pid").read_text()))
     settings = {"STATIONMASTER_SSH__CONFIG_PATH": str(config)}
-    ran = person.run(EXAMPLE / "adopt.sh", "gpu-box", run, "model", **settings)
+    ran = person.run(EXAMPLE / "adopt.sh", "gpu-box", run, "model", environ=settings)
     assert ran.code == 0, ran.err
     assert "COMPLETED" in ran.out
     assert [path.name for path in (person.folder / "model").rglob("model.safetensors")] == ["model.safetensors"]

@@ -10,8 +10,7 @@ EXAMPLE = EXAMPLES / "budget"
 
 
 def test_the_limits_are_those_of_the_file(person: Person, pictures: Path) -> None:
-    settings = {"STATIONMASTER_CONFIG": str(EXAMPLE / "config.toml")}
-    budget = person.home.run("costs", "--budget", "--json", **settings).json()
+    budget = person.home.run("costs", "--budget", "--json", STATIONMASTER_CONFIG=str(EXAMPLE / "config.toml")).json()
     assert (budget["daily_limit_usd"], budget["hourly_alert_usd"], budget["max_rentals"]) == (20, 3, 3)
 
 

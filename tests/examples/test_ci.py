@@ -26,7 +26,7 @@ def test_the_workflow_s_step_trains_and_leaves_the_model(person: Person, picture
     step, summary = _step(), person.folder / "summary.md"
     assert set(step["env"]) == {"STATIONMASTER_SERVER", "STATIONMASTER_TOKEN", "MAX_LOSS"}
     environ = {"GITHUB_SHA": "9f3c1a7b2d4400", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_STEP_SUMMARY": str(summary)}
-    ran = person.run("bash", "-c", f"{step['run']} {' '.join(QUICK)}", MAX_LOSS="10", **environ)
+    ran = person.run("bash", "-c", f"{step['run']} {' '.join(QUICK)}", environ={**environ, "MAX_LOSS": "10"})
     assert ran.code == 0, ran.err
     assert summary.read_text().startswith("training ci-9f3c1a7b2d44-1: COMPLETED, loss 0.")
     assert (person.folder / "model" / "output" / "ci.safetensors").is_file()
@@ -35,13 +35,13 @@ def test_the_workflow_s_step_trains_and_leaves_the_model(person: Person, picture
 def test_a_loss_that_is_too_high_fails_the_build(person: Person, pictures: Path) -> None:
     """The same commit again: the job exists, only its loss is judged."""
     words = (EXAMPLE / "train-in-ci.sh", pictures, "model", *QUICK)
-    ran = person.run(*words, GITHUB_SHA="9f3c1a7b2d4400", MAX_LOSS="0.0000001")
+    ran = person.run(*words, environ={"GITHUB_SHA": "9f3c1a7b2d4400", "MAX_LOSS": "0.0000001"})
     assert (ran.code, "the loss is above 0.0000001" in ran.out) == (1, True)
 
 
 def test_a_training_that_fails_fails_the_build_with_its_exit_code(person: Person, pictures: Path) -> None:
     words = (EXAMPLE / "train-in-ci.sh", pictures, "other", *QUICK, "-p", "fault=crash", "-p", "fault_at=5")
-    ran = person.run(*words, GITHUB_SHA="bad0000000000")
+    ran = person.run(*words, environ={"GITHUB_SHA": "bad0000000000"})
     assert ran.code == 41
     assert "FAILED" in ran.out
     assert not (person.folder / "other").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import boto3
+import boto3  # type: ignore[import-untyped]  # it ships no types
 
 from tests.support.commands.example_runs import EXAMPLES, QUICK, Person
 from tests.support.servers.s3_servers import S3Server
@@ -31,7 +31,7 @@ def test_a_training_reads_from_and_writes_to_the_bucket(person: Person, pictures
         "STATIONMASTER_BUCKET__ACCESS_KEY_FILE": str(person.folder / "key"),
         "STATIONMASTER_BUCKET__SECRET_KEY_FILE": str(person.folder / "secret"),
     }
-    ran = person.run(EXAMPLE / "train.sh", f"s3://{seaweed.bucket}/datasets/cats", *QUICK, **settings)
+    ran = person.run(EXAMPLE / "train.sh", f"s3://{seaweed.bucket}/datasets/cats", *QUICK, environ=settings)
     assert ran.code == 0, ran.err
     address = ran.out.splitlines()[-1]
     key = address.removeprefix(f"s3://{seaweed.bucket}/")

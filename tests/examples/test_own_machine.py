@@ -28,14 +28,14 @@ def test_a_machine_of_your_own_trains_and_the_model_is_copied(person: Person, pi
         f"  IdentityFile {sshd.client_key}\n  UserKnownHostsFile {person.folder / 'known_hosts'}\n"
     )
     settings = {"STATIONMASTER_CONFIG": str(EXAMPLE / "config.toml"), "STATIONMASTER_SSH__CONFIG_PATH": str(config)}
-    trusted = person.run("stationmaster", "keys", "trust", "gpu-box", "--yes", **settings)
+    trusted = person.run("stationmaster", "keys", "trust", "gpu-box", "--yes", environ=settings)
     assert trusted.code == 0, trusted.err
     words = (EXAMPLE / "train.sh", pictures, "model", *QUICK, "-p", f"python={sys.executable}")
-    ran = person.run(*words, **settings)
+    ran = person.run(*words, environ=settings)
     assert ran.code == 0, ran.err
     assert "COMPLETED" in ran.out
     assert "output/cats.safetensors" in [
         str(path.relative_to(person.folder / "model")) for path in (person.folder / "model").rglob("*")
     ]
-    again = person.run(*words, **settings)
+    again = person.run(*words, environ=settings)
     assert (again.code, "nothing was changed" in again.out + again.err) == (0, True)

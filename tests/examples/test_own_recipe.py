@@ -16,7 +16,7 @@ def test_the_recipe_is_valid_and_trains(person: Person, pictures: Path) -> None:
     linted = person.run("stationmaster", "recipes", "lint", "colour-model", cwd=EXAMPLE)
     assert linted.code == 0, linted.err
     train = ("train", "--recipe", "colour-model@1", "--dataset", pictures, "--name", "cats", "--id", "mine")
-    ran = person.run("stationmaster", *train, "--save-every", "20", "--watch", **settings)
+    ran = person.run("stationmaster", *train, "--save-every", "20", "--watch", environ=settings)
     assert ran.code == 0, ran.err
     job = person.home.show("mine")
     assert (job["progress"]["step"], job["model_step"] or 50) == (50, 50)

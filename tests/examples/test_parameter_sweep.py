@@ -12,7 +12,7 @@ EXAMPLE = EXAMPLES / "parameter-sweep"
 def test_each_combination_is_trained_once_and_compared(person: Person, pictures: Path) -> None:
     grid = {"RANKS": "2 4", "RATES": "0.01"}
     for _ in range(2):
-        ran = person.run(EXAMPLE / "sweep.sh", "cats", pictures, *QUICK, **grid)
+        ran = person.run(EXAMPLE / "sweep.sh", "cats", pictures, *QUICK, environ=grid)
         assert ran.code == 0, ran.err
     rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 3]
     assert rows[0] == ["LOSS", "COST", "STATE", "JOB"]

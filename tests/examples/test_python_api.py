@@ -26,11 +26,11 @@ def test_a_program_trains_and_gets_the_model(served: ServedHome, pictures: Path,
     person = Person(served)
     settings = {"STATIONMASTER_SERVER": served.url, "STATIONMASTER_TOKEN": served.token()}
     words = (sys.executable, EXAMPLE / "train.py", pictures)
-    declined = person.run(*words, "0.000001", *QUICK, cwd=tmp_path, **settings)
+    declined = person.run(*words, "0.000001", *QUICK, cwd=tmp_path, environ=settings)
     assert (declined.code, "declined" in declined.err) == (1, True)
-    ran = person.run(*words, "5", *QUICK, cwd=tmp_path, **settings)
+    ran = person.run(*words, "5", *QUICK, cwd=tmp_path, environ=settings)
     assert ran.code == 0, ran.err
     assert "COMPLETED" in ran.out
     assert Path(ran.out.splitlines()[-1]).read_bytes() == (tmp_path / "from-python.safetensors").read_bytes()
-    failed = person.run(*words, "5", *QUICK, 'fault="crash"', "fault_at=5", cwd=tmp_path, **settings)
+    failed = person.run(*words, "5", *QUICK, 'fault="crash"', "fault_at=5", cwd=tmp_path, environ=settings)
     assert (failed.code, "FAILED" in failed.out) == (1, True)

@@ -55,6 +55,6 @@ def test_systemd_finds_nothing_wrong_with_the_unit(person: Person, tmp_path: Pat
         return  # a check by the tool itself, where it is installed
     person.run(SYSTEMD / "install.sh")
     unit = person.folder / ".config" / "systemd" / "user" / "stationmaster.service"
-    verified = person.run("systemd-analyze", "--user", "verify", unit, XDG_RUNTIME_DIR=str(tmp_path))
+    verified = person.run("systemd-analyze", "--user", "verify", unit, environ={"XDG_RUNTIME_DIR": str(tmp_path)})
     own = [line for line in verified.err.splitlines() if "stationmaster" in line]
     assert own == []

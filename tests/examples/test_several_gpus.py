@@ -29,16 +29,18 @@ def portraits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_training_is_launched_on_both(person: Person, two_gpus: dict[str, str], portraits: Path) -> None:
-    ran = person.run(EXAMPLE / "one-training.sh", "2", portraits, "--dry-run", **two_gpus)
+    ran = person.run(EXAMPLE / "one-training.sh", "2", portraits, "--dry-run", environ=two_gpus)
     assert ran.code == 0, ran.err
     assert "--num_processes=2" in ran.out or "--num_processes 2" in ran.out
-    refused = person.run(EXAMPLE / "one-training.sh", "3", portraits, "--dry-run", **two_gpus)
+    refused = person.run(EXAMPLE / "one-training.sh", "3", portraits, "--dry-run", environ=two_gpus)
     assert refused.code != 0
     assert "hint:" in refused.err
 
 
 def test_each_training_gets_one(person: Person, two_gpus: dict[str, str], portraits: Path) -> None:
-    ran = person.run(EXAMPLE / "one-per-gpu.sh", portraits, portraits, "--", "--dry-run", "--steps", "100", **two_gpus)
+    ran = person.run(
+        EXAMPLE / "one-per-gpu.sh", portraits, portraits, "--", "--dry-run", "--steps", "100", environ=two_gpus
+    )
     assert ran.code == 0, ran.err
     assert ran.out.count("# train\n") == 2
-    assert person.run(EXAMPLE / "one-per-gpu.sh", **two_gpus).code == 2
+    assert person.run(EXAMPLE / "one-per-gpu.sh", environ=two_gpus).code == 2

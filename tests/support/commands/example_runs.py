@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.commands.cli_runs import Home, Ran, ran_cleanly
@@ -28,11 +29,11 @@ class Person:
         path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environ = {**home.environ, "PATH": path}
 
-    def run(self, *words: str | Path, cwd: Path | None = None, **environ: str) -> Ran:
+    def run(self, *words: str | Path, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Ran:
         """Run a program or script to its end."""
         done = subprocess.run(
             [str(word) for word in words],
-            env={**self.environ, **environ},
+            env={**self.environ, **(environ or {})},
             cwd=cwd or self.folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -137,8 +137,11 @@ class OfferTermsDocument(Document):
     """A machine that could be rented for the job, and what the job would take on it."""
 
     offer: OfferDocument
+    """The offered machine."""
     quote: QuoteDocument
+    """What the training is expected to take on it."""
     limits: TermsLimitsDocument
+    """When the job would be stopped there, and the highest price of its machine."""
     notes: tuple[str, ...]
     """Assumptions and warnings."""
 
