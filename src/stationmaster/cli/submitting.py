@@ -50,6 +50,11 @@ def announce(submitted: Submission, happened: str) -> None:
     typer.echo(f"follow it: stationmaster watch {job_id}")
 
 
+def nothing_shown(_terms: Terms) -> Iterable[str]:
+    """For a command whose output is JSON."""
+    return ()
+
+
 def submit_confirmed(
     context: typer.Context,
     station: Station,

@@ -16,11 +16,11 @@ from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines
 from stationmaster.cli.repeatable import train_command
-from stationmaster.cli.submitting import OfferOption, announce, submit_confirmed
+from stationmaster.cli.submitting import OfferOption, Submission, announce, nothing_shown, submit_confirmed
 from stationmaster.station.base import Station
 from stationmaster.station.job_file import AskedMachine, JobFile, invalid_as_user_error, read_job_file
 from stationmaster.station.local.station import LocalStation
-from stationmaster.station.proposals import Terms
+from stationmaster.station.proposals import Terms, TrainRequest
 
 
 def train(
@@ -110,18 +110,10 @@ def train(
             print_lines(["", "the same without questions:", f"  {command}", ""])
         request = written.overlaid(given).request()
         if dry_run:
-            with show_transfer(request.dataset, uploads=not isinstance(station, LocalStation)) as progress:
-                terms = station.proposals.check(request, progress=progress)
-            return _show_plan(terms, as_json=as_json)
-        submitted = submit_confirmed(
-            context, station, request, shown=lambda terms: () if as_json else quote_lines(terms), yes=yes
-        )
-        if not as_json:
-            announce(submitted, "submitted")
-        if watch:
-            raise typer.Exit(follow(station, submitted.job.id, as_json=as_json, notes=submitted.notes))
-        if as_json:
-            print_json({**job_json(station.jobs.view(submitted.job.id)), "notes": list(submitted.notes)})
+            return _show_plan(_check(station, request), as_json=as_json)
+        shown = nothing_shown if as_json else quote_lines
+        submitted = submit_confirmed(context, station, request, shown=shown, yes=yes)
+        _report(station, submitted, watch=watch, as_json=as_json)
     return None
 
 
@@ -138,6 +130,21 @@ def _ask(station: Station, job: JobFile) -> JobFile:
         providers=set_up_providers(station.settings),
         default_provider=station.settings.provider,
     )
+
+
+def _check(station: Station, request: TrainRequest) -> Terms:
+    with show_transfer(request.dataset, uploads=not isinstance(station, LocalStation)) as progress:
+        return station.proposals.check(request, progress=progress)
+
+
+def _report(station: Station, submitted: Submission, *, watch: bool, as_json: bool) -> None:
+    """Print what became of the request, and follow the job if asked to. Raises typer.Exit after following."""
+    if not as_json:
+        announce(submitted, "submitted")
+    if watch:
+        raise typer.Exit(follow(station, submitted.job.id, as_json=as_json, notes=submitted.notes))
+    if as_json:
+        print_json({**job_json(station.jobs.view(submitted.job.id)), "notes": list(submitted.notes)})
 
 
 def _show_plan(terms: Terms, *, as_json: bool) -> None:
