@@ -15,6 +15,7 @@ import pytest
 
 from stationmaster.cli.commands import COMMANDS, loaded_tree
 from tests.support.commands.cli_runs import COMMAND, QUICK, Ran
+from tests.support.commands.command_line import PATIENCE_SECONDS
 from tests.support.commands.served_home import Client, ServedHome
 from tests.support.commands.terminal import at_terminal
 from tests.support.jobs.local_world import write_pictures
@@ -145,6 +146,27 @@ def test_a_terminal_shows_the_progress_of_the_upload(client: Client, tmp_path: P
     assert session.code == 0, session.shown
     assert re.search(r"uploading kittens: [0-9.]+ of [0-9.]+ MB", session.shown)
     assert "# train" in session.shown
+
+
+def test_the_questions_of_train_work_with_a_server_too(client: Client, tmp_path: Path) -> None:
+    """A dataset of this computer is checked here, by the rules of the server's recipe."""
+    write_pictures(tmp_path / "kittens", count=5)
+    answers = {
+        "Recipe, by number or name": "tiny-lora@1",
+        "Dataset (": "kittens",
+        "Name of the model [kittens]": "",
+        "Trigger word": "",
+        "Steps to train": "9",
+        "Stop when it has cost": "",
+    }
+    environ = {**client.environ, "COLUMNS": "120"}
+    session = at_terminal(
+        [COMMAND, "train", "--dry-run"], environ=environ, cwd=tmp_path, answers=answers, seconds=PATIENCE_SECONDS
+    )
+    assert session.code == 0, session.shown
+    assert "5 images, 5 captions: good to train" in session.shown
+    assert "Provider" not in session.shown
+    assert "kittens: tiny-lora@1 on loopback, 5 images" in session.shown
 
 
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])

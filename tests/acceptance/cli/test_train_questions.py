@@ -73,7 +73,18 @@ def test_a_conversation_ends_with_a_job_on_the_machine_that_was_chosen(home: Hom
     assert rental.offer is not None
     assert (rental.offer.id, home.job("chosen").spec.quote.offer) == (chosen, chosen)
     assert home.job("chosen").spec.max_spend == 1_000_000
-    home.run("cancel", "chosen", "--yes")
+
+
+def test_a_retry_asks_the_same(home: Home) -> None:
+    known = ("train", "--recipe", "tiny-lora@1", "--dataset", "cats", "--id", "old", "--yes", *_QUICK)
+    assert home.run(*known).code == 0
+    home.run("cancel", "old", "--yes")
+    until(lambda: home.job("old").outcome, "the end of the old job")
+    session = asked_at_terminal(
+        home, "retry", "old", "--id", "new", answers={"Rent number 1": "3", "Rent number 3": ""}
+    )
+    assert session.code == 0, session.shown
+    assert home.job("new").spec.quote.offer == offers_shown(session)[3]
 
 
 def test_ctrl_d_and_ctrl_c_at_a_question_change_nothing(home: Home) -> None:
