@@ -124,6 +124,13 @@ def test_a_pipe_is_never_asked(home: Home, words: tuple[str, ...], missing: str)
         assert "Recipe" not in done.stdout
 
 
+@pytest.mark.parametrize("option", ["--yes", "--json", "--quiet"])
+def test_whoever_wants_no_questions_at_a_terminal_gets_none(home: Home, option: str) -> None:
+    session = asked_at_terminal(home, "train", option, answers={})
+    assert session.code != 0
+    assert session.shown.replace("\r", "").startswith("error: no recipe given\nhint: pass --recipe")
+
+
 def test_a_script_names_the_offer(home: Home) -> None:
     listed = home.run("offers", "--json").json()["offers"]
     known = ("--recipe", "tiny-lora@1", "--dataset", "cats")
