@@ -82,6 +82,7 @@ PRINTED = (
     Printed("init", answers.WrittenSettings),
     Printed("instances", SweepDocument),
     Printed("jobs", JobDocument, LIST),
+    Printed("jobs prune", answers.PrunedJobs),
     Printed("jobs rm", answers.RemovedJob),
     Printed("keys check", answers.OwnKey),
     Printed("keys setup", answers.OwnKey),

@@ -502,3 +502,38 @@ class WrittenSettings(Document):
     """Copy of the file that it replaced."""
     next: tuple[str, ...]
     """Commands to run now."""
+
+
+class PrunedJob(Document):
+    """A job that ended long ago."""
+
+    id: str
+    """Id of the job."""
+    name: str
+    """Its name."""
+    ended_at: Instant
+    """When it ended."""
+    bytes: int
+    """Size of its files on this computer, or on the server."""
+
+
+class KeptJob(Document):
+    """An old job that is not deleted."""
+
+    id: str
+    """Id of the job."""
+    why: str
+    """Why it stays."""
+
+
+class PrunedJobs(Document):
+    """Jobs that were deleted because of their age, or would be."""
+
+    removed: bool
+    """False: a dry run."""
+    bytes: int
+    """Size of the files of all these jobs."""
+    jobs: tuple[PrunedJob, ...]
+    """Those that were or would be deleted."""
+    kept: tuple[KeptJob, ...]
+    """Those that are old enough, and stay."""

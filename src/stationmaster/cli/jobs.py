@@ -29,6 +29,7 @@ from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.cli.job_lines import dated_lines, view_lines
 from stationmaster.cli.job_table import print_jobs, watch_jobs
+from stationmaster.cli.prune import prune
 from stationmaster.cli.render import job_json
 from stationmaster.cli.speaking import is_quiet, note
 from stationmaster.errors import AlreadyEnded, UserError
@@ -123,6 +124,9 @@ def remove(
         print_document(RemovedJob(id=found.id))
     else:
         typer.echo(f"removed {found.id}")
+
+
+app.command("prune")(prune)
 
 
 def show(

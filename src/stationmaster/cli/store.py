@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_document, print_lines
+from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.cli.speaking import extra, hint, is_quiet
 from stationmaster.errors import StoreError
 from stationmaster.station.wire.document import instant
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from stationmaster.cli.answers import ShownStore
     from stationmaster.station.local.store_upkeep import StoreFacts  # loads SQLAlchemy
 
-app = typer.Typer(help="Show, check and back up the store.", no_args_is_help=True, rich_markup_mode=None)
+app = CommandGroup(help="Show, check and back up the store.")
 
 
 @app.command("show")

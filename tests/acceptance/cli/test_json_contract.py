@@ -90,6 +90,7 @@ TRIES: dict[str, str] = {
     "watch": "watch",
     "watch --once": "watch --once",
     "watch JOB": "watch done",
+    "jobs prune": "jobs prune --older-than 0s",
     "jobs rm": "jobs rm broken --yes",
 }
 """One run of each command, in this order."""

@@ -38,6 +38,7 @@ READS: tuple[str, ...] = (
     "instances",
     "jobs",
     "jobs --all",
+    "jobs prune --older-than 0s --with-models",
     "logs done",
     "logs done --follow",
     "logs done --errors",
