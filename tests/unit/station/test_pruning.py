@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.support.jobs.spine_values import label, spec
 from tests.support.jobs.stored_jobs import change_row, machine_of, put_trained
 
 DAY = 86400.0
+FILE = {"name": "cats.safetensors", "sha256": "0" * 64, "size": 7, "path": "output/cats.safetensors"}
 Find = Callable[..., dict[str, OldJob]]
 
 
@@ -82,7 +84,7 @@ def test_the_catalogue_tells_where_a_model_is(
     station: LocalStation, find: Find, kinds: tuple[str, ...], stays: bool
 ) -> None:
     put_old(station.store, "done")
-    change_row(station.store, "done", memory='{"model": {"file": "output/cats.safetensors"}}')
+    change_row(station.store, "done", memory=json.dumps({"model_file": FILE}))
     places = tuple(Place(kind=kind, address=f"{kind}/x") for kind in kinds)
     station.store.models.put(
         TrainedModel(
