@@ -10,7 +10,6 @@ Files in the current folder (`.env`, `stationmaster.toml`) are read only if the 
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import shlex
@@ -27,6 +26,7 @@ from pydantic import (
 )
 
 from stationmaster.errors import ConfigInvalid
+from stationmaster.near_names import did_you_mean
 from stationmaster.settings import LEAST_POLL_SECONDS, MonitoringSettings, Settings
 from stationmaster.settings.config_files import (
     DOTENV,
@@ -342,8 +342,7 @@ def _section_of(annotation: Any) -> type[BaseModel] | None:
 
 
 def _unknown_variable(variable: str, known: Mapping[str, str]) -> ConfigInvalid:
-    near = difflib.get_close_matches(variable, known, n=1)
-    return ConfigInvalid(f"{variable} is not a setting", hint=f"did you mean {near[0]}?" if near else _SEE)
+    return ConfigInvalid(f"{variable} is not a setting", hint=did_you_mean(variable, known) or _SEE)
 
 
 def _find_config_file(explicit: str | None, home: Path, folder: Path) -> Path | None:

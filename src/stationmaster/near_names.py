@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 _MOST = 3
-_ALIKE = 0.6
+_ALIKE = 0.6  # of 1, for equal names
+_NEARLY_AS_GOOD = 0.1
 _LONGEST = 200  # comparing is quadratic; names are shorter
 
 
@@ -23,11 +23,19 @@ def near_names(wrong: str, known: Iterable[str], *, most: int = _MOST) -> list[s
     if not wrong or len(wrong) > _LONGEST:
         return []
     names = list(dict.fromkeys(name for name in known if 0 < len(name) <= _LONGEST))
-    folded = {name: name.casefold() for name in names}
     wanted = wrong.casefold()
-    near = difflib.get_close_matches(wanted, folded.values(), n=most, cutoff=_ALIKE)
-    found = [name for each in dict.fromkeys(near) for name in names if folded[name] == each]
-    return (found or [name for name in names if folded[name].startswith(wanted)])[:most]
+    likeness = {name: _likeness(wanted, name.casefold()) for name in names}
+    best = max(likeness.values(), default=0.0)
+    if best < _ALIKE:
+        return [name for name in names if name.casefold().startswith(wanted)][:most]
+    near = [name for name in names if likeness[name] >= max(_ALIKE, best - _NEARLY_AS_GOOD)]
+    return sorted(near, key=lambda name: -likeness[name])[:most]
+
+
+def _likeness(one: str, other: str) -> float:
+    from difflib import SequenceMatcher  # only for errors, and `--help` imports this module
+
+    return SequenceMatcher(None, one, other).ratio()
 
 
 def did_you_mean(wrong: str, known: Iterable[str], form: str = "{}", *, most: int = 1) -> str | None:

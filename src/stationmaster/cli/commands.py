@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from stationmaster import __version__
 from stationmaster.cli.context import Options, given_path, require_this_computer
-from stationmaster.cli.help_pages import PageCommand, option_words, page_width, section, value_help
+from stationmaster.cli.help_pages import NamedCommands, PageCommand, option_words, page_width, section, value_help
 from stationmaster.cli.speaking import speak
 from stationmaster.errors import UserError
 from stationmaster.event_log import LEVELS
+from stationmaster.near_names import did_you_mean
 
 
 class Command(NamedTuple):
@@ -162,7 +163,7 @@ def _no_options() -> None:
     pass
 
 
-class CommandTable(TyperGroup):
+class CommandTable(NamedCommands):
     """The program's commands, none of them imported yet."""
 
     def __init__(self, **settings: Any) -> None:
@@ -221,7 +222,8 @@ def _print_version(wanted: bool) -> None:
 def _known_level(value: str | None) -> str | None:
     """Raises UserError: without this, only some commands would find a wrong level."""
     if value is not None and value.upper() not in LEVELS:
-        raise UserError(f"--log-level: {value} is not a level", hint=f"use one of: {', '.join(LEVELS)}")
+        hint = did_you_mean(value, LEVELS) or f"use one of: {', '.join(LEVELS)}"
+        raise UserError(f"--log-level: {value} is not a level", hint=hint)
     return None if value is None else value.upper()
 
 

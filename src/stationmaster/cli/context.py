@@ -58,7 +58,9 @@ def named(kind: str, list_command: str) -> Callable[[str | None], str | None]:
 JobArgument = Annotated[
     str,
     typer.Argument(
-        metavar="JOB", help="Id of the job (or its beginning), or its name.", callback=named("job", "jobs --all")
+        metavar="JOB",
+        help="Id of the job or its beginning, or its name: the newest of that name.",
+        callback=named("job", "jobs --all"),
     ),
 ]
 

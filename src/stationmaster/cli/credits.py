@@ -16,6 +16,7 @@ from stationmaster.durations import parse_duration
 from stationmaster.errors import LedgerBroken, UserError
 from stationmaster.model import EntryKind, LedgerEntry
 from stationmaster.money import MicroDollars, Unit
+from stationmaster.near_names import did_you_mean
 from stationmaster.station.credits import GRANT_KINDS, Adjustment, CreditChange, Grant, RefundRequest
 from stationmaster.station.wire.credits import (
     AccountChangeDocument,
@@ -265,7 +266,8 @@ def _read(text: str, unit: Unit) -> MicroDollars:
 
 def _entry_kind(kind: str) -> EntryKind:
     if kind not in GRANT_KINDS:
-        raise UserError(f"{kind!r} is not a kind of credits", hint=f"use one of: {', '.join(GRANT_KINDS)}")
+        hint = did_you_mean(kind, GRANT_KINDS) or f"use one of: {', '.join(GRANT_KINDS)}"
+        raise UserError(f"{kind!r} is not a kind of credits", hint=hint)
     return GRANT_KINDS[kind]
 
 

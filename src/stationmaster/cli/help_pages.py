@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from stationmaster.errors import UserError
+from stationmaster.near_names import did_you_mean
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WIDEST = 100  # longer lines are hard to read
@@ -88,7 +91,19 @@ class PageCommand(TyperCommand):
         return command_page(self, ctx, width=page_width())
 
 
-class PageGroup(TyperGroup):
+class NamedCommands(TyperGroup):
+    """A group that answers a wrong name of a command with the one that was probably meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            known = [each for each, command in self.commands.items() if not command.hidden]
+            near = did_you_mean(name, known, f"{ctx.command_path} {{}}")
+            raise UserError(f"no such command '{name}'", hint=near or f"run {ctx.command_path} -h")
+        return super().resolve_command(ctx, args)
+
+
+class PageGroup(NamedCommands):
     """The same for a group of commands."""
 
     def get_help(self, ctx: Any) -> str:

@@ -12,6 +12,7 @@ import sys
 TYPE_CHECKING = False  # without importing typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from stationmaster.errors import StationmasterError
 
@@ -142,11 +143,26 @@ def _print_usage_error(error: Exception) -> int | None:
     if type(error).__name__ == "NoArgsIsHelpError":  # the help instead of an error
         error.show()  # type: ignore[attr-defined]
     else:
+        context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
+        if type(error).__name__ == "NoSuchOption" and option and context is not None:
+            _print_line(f"error: no such option {option}")
+            _print_line(f"hint: {_meant_option(option, context) or f'run {context.command_path} -h'}")
+            return int(getattr(error, "exit_code", 2))
         message = " ".join(str(error.format_message()).split())
         _print_line(f"error: {message[:1].lower()}{message[1:].removesuffix('.')}")
-        if (context := getattr(error, "ctx", None)) is not None:
+        if context is not None:
             _print_line(f"hint: run {context.command_path} -h")
     return int(getattr(error, "exit_code", 2))
+
+
+def _meant_option(wrong: str, context: Any) -> str | None:
+    """A hint with the nearest options of the command, those of a recipe and those of every command included."""
+    from stationmaster.near_names import did_you_mean
+
+    parameters = [*context.command.get_params(context), *context.find_root().command.params]
+    known = [name for one in parameters for name in (*one.opts, *one.secondary_opts) if name.startswith("--")]
+    near = did_you_mean(wrong, known, most=2)
+    return f"{near} `{context.command_path} -h` lists all" if near else None
 
 
 def _print_unexpected(error: Exception) -> int:

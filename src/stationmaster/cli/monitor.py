@@ -16,6 +16,7 @@ from stationmaster.cli.monitor_log import LoggedFeed, log_to_file, log_to_stderr
 from stationmaster.cli.monitor_output import JsonOutput, PlainOutput, TableOutput, print_looks
 from stationmaster.cli.terminal import can_draw, keys_from_terminal
 from stationmaster.errors import UserError
+from stationmaster.near_names import did_you_mean
 from stationmaster.station.monitoring import Watched
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def _show_app(
     with closing(station.monitoring.feed(watched, every_seconds=interval)) as feed:
         if group is not None and group not in feed.groups:
             known = ", ".join(feed.groups) or "none; set monitor.groups"
-            raise UserError(f"there is no group {group!r}", hint=f"groups of the settings: {known}")
+            hint = did_you_mean(group, feed.groups) or f"groups of the settings: {known}"
+            raise UserError(f"there is no group {group!r}", hint=hint)
         return run_machines(
             LoggedFeed(feed),
             made_up=watched.made_up,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from typing import TypeVar
 
 from stationmaster.errors import UserError
+from stationmaster.near_names import did_you_mean
 from stationmaster.recipes.schema import (
     BoolParameter,
     ChoiceParameter,
@@ -90,9 +90,8 @@ def is_plain_text(text: str) -> bool:
 
 
 def _unknown(recipe: Recipe, name: str) -> UserError:
-    near = difflib.get_close_matches(name, recipe.parameters, n=1)
     names = ", ".join(recipe.parameters) or "none"
-    hint = f"did you mean `{near[0]}`?" if near else f"use one of: {names}"
+    hint = did_you_mean(name, recipe.parameters) or f"use one of: {names}"
     return UserError(f"{recipe.reference} has no parameter `{name}`", hint=hint)
 
 

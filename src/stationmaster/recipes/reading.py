@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from stationmaster.documents import Document, Unreadable, read_document
 from stationmaster.errors import UserError
+from stationmaster.near_names import did_you_mean
 from stationmaster.recipes import schema
 from stationmaster.recipes.configs import is_conditional
 from stationmaster.recipes.fields import Part
@@ -85,9 +85,7 @@ def _schema_fix(error: ErrorDetails, location: Location) -> str | None:
         case "missing":
             return f"add `{name}:`"
         case "extra_forbidden":
-            fields = _fields_at(location[:-1])
-            near = difflib.get_close_matches(str(name), fields, n=1)
-            return f"did you mean `{near[0]}`?" if near else f"remove `{name}`"
+            return did_you_mean(str(name), _fields_at(location[:-1])) or f"remove `{name}`"
         case "string_type":
             return f"write it as text: {json.dumps(str(error['input']))}"
         case "log_pattern":

@@ -7,7 +7,6 @@ versions are kept. `tool.yaml` and the same names ending in `.json` are read as 
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from stationmaster.documents import read_document
 from stationmaster.errors import NotFound
 from stationmaster.model.adopted import ADOPTED_RECIPE
+from stationmaster.near_names import did_you_mean
 from stationmaster.recipes.adopted import adopted_files, adopted_recipe
 from stationmaster.recipes.pins import unpinned
 from stationmaster.recipes.places import BUILTIN, FILE_NAMES
@@ -60,12 +60,14 @@ def find(reference: str, *, folders: Sequence[Path] = ()) -> StoredRecipe:
         return StoredRecipe(recipe=adopted_recipe(), folder=adopted_files(), file=adopted_files())
     parsed = _REFERENCE.fullmatch(reference)
     if parsed is None:
-        raise NotFound(f"{reference!r} is not a recipe name", hint="write name@version, as in tiny-lora@1")
+        known = [stored.recipe.reference for stored in list_recipes(folders=folders).recipes]
+        hint = did_you_mean(reference, known) or "write name@version, as in tiny-lora@1"
+        raise NotFound(f"{reference!r} is not a recipe name", hint=hint)
     name, version = parsed[1], int(parsed[2]) if parsed[2] else None
     found = [load(file) for file in _files(folders) if file.parent.name.partition("@")[0] == name]
     fitting = [stored for stored in found if version in (None, stored.recipe.version)]
     if not fitting:
-        raise NotFound(f"there is no recipe {reference}", hint=_nearest(reference, name, found, folders))
+        raise NotFound(f"there is no recipe {reference}", hint=_nearest(reference, found, folders))
     return max(fitting, key=lambda stored: stored.recipe.version)  # the first of equals: the earlier folder
 
 
@@ -233,9 +235,8 @@ def _hooks_problem(hooks: Path) -> str | None:
     return None if defined & HOOKS else f"{hooks.name} defines none of {', '.join(sorted(HOOKS))}"
 
 
-def _nearest(reference: str, name: str, found: Sequence[StoredRecipe], folders: Sequence[Path]) -> str:
+def _nearest(reference: str, found: Sequence[StoredRecipe], folders: Sequence[Path]) -> str:
     if found:
         return "use " + ", ".join(stored.recipe.reference for stored in found)
     known = [stored.recipe.reference for stored in list_recipes(folders=folders).recipes]
-    near = difflib.get_close_matches(reference, known, n=3, cutoff=0.4) or [each for each in known if name in each]
-    return f"did you mean {', '.join(near)}?" if near else f"use one of: {', '.join(known)}"
+    return did_you_mean(reference, known, most=3) or f"use one of: {', '.join(known)}"

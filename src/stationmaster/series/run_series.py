@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stationmaster.errors import NotFound
+from stationmaster.near_names import did_you_mean
 from stationmaster.series.buckets import Points, reduce_to_columns
 from stationmaster.series.schema import TABLES, Kind
 from stationmaster.series.table import Table
@@ -111,7 +112,8 @@ class RunSeries:
         """Raise NotFound for a name that the run does not have."""
         if missing := self.missing(names):
             there = ", ".join(self.names()[:_NAMES_SHOWN]) or "none"
-            raise NotFound(f"there is no series {missing[0]}", hint=f"there are {there}")
+            hint = did_you_mean(missing[0], self.names(), most=3) or f"there are {there}"
+            raise NotFound(f"there is no series {missing[0]}", hint=hint)
 
     def within(self, *, axis: Axis = "step", start: float | None = None, end: float | None = None) -> RunSeries:
         """Return the run with only the rows of a range of steps or times; facts about the run stay."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+
+from stationmaster.near_names import did_you_mean
 
 _WORDS: Mapping[str, str] = {
     "missing": "is missing",
@@ -66,8 +67,7 @@ def nearest_setting(error: ValidationError, model: type[BaseModel], *, below: st
         inner = None if field is None else _section_in(field.annotation)
         if inner is not None:  # else an entry of a list or table: its own name
             model = inner
-    near = difflib.get_close_matches(wrong, model.model_fields, n=1)
-    return f"did you mean {'.'.join(filter(None, (below, *sections, near[0])))}?" if near else None
+    return did_you_mean(wrong, model.model_fields, ".".join(filter(None, (below, *sections, "{}"))))
 
 
 def _section_in(annotation: Any) -> type[BaseModel] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from stationmaster.documents import read_yaml
 from stationmaster.errors import NotFound, UserError
 from stationmaster.model import MachineWish
 from stationmaster.money import MicroDollars, exact_dollars, from_dollars
+from stationmaster.near_names import did_you_mean
 from stationmaster.settings import provider_named
 from stationmaster.settings.addresses import checked_text, texts_in
 from stationmaster.station import LONGEST_NAME
@@ -284,8 +284,7 @@ def _user_error(error: ValidationError, place: str) -> UserError:
         )
     if kind == "extra_forbidden":
         known = [*JobFile.model_fields, *_OTHER_NAMES]
-        near = difflib.get_close_matches(name, known, n=1)
-        return UserError(f"{place}{name} is not an option", hint=f"did you mean {near[0]}?" if near else None)
+        return UserError(f"{place}{name} is not an option", hint=did_you_mean(name, known))
     if kind == "string_type" and name == "parameters":
         return UserError(
             f"{place}parameters: {first['input']!r} is not a name",

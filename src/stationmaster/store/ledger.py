@@ -72,6 +72,13 @@ class Ledger:
             self._posting.take(connection, parts)
         return True
 
+    def knows_job(self, job_id: str) -> bool:
+        """Whether a job with this id has used credits; it may have been removed since."""
+        if not is_storable(job_id):
+            return False
+        with self._database.read() as connection:
+            return connection.execute(_OWNER_OF_JOB, {"b_job": job_id}).first() is not None
+
     def refund(
         self,
         job_id: str,

@@ -34,7 +34,8 @@ class Models:
         return self._found(query.limit(limit))
 
     def matching(self, reference: str, *, owner: str | None = None) -> list[TrainedModel]:
-        """The model with this slug, else those of this job, else with this name, else whose slug starts with it.
+        """The model with this slug, else those of this job, else with this name, else whose slug starts with it, else
+        whose job's id does.
 
         Only those of this owner, if one is given.
         """
@@ -46,6 +47,7 @@ class Models:
             table.job_id == reference,
             table.name == reference,
             table.slug.startswith(reference, autoescape=True),
+            table.job_id.startswith(reference, autoescape=True),
         ):
             query = sa.select(trained_models).where(condition, _owned_by(owner))
             if found := self._found(query.order_by(table.created_at.desc())):

@@ -42,7 +42,7 @@ def told(ran: Ran, code: int, *words: str) -> None:
 JOB_FILES = [
     ("recipe: [tiny", 2, ["job.yaml", "YAML"]),
     ("- just\n- a list\n", 2, ["must contain options by name"]),
-    ("recipe: tiny-lora@1\ndata_set: x\n", 2, ["data_set is not an option", "did you mean dataset?"]),
+    ("recipe: tiny-lora@1\ndata_set: x\n", 2, ["data_set is not an option", "did you mean `dataset`?"]),
     ("recipe: tiny-lora@1\nprovider: [x]\ndataset: .\n", 2, ["provider must be text"]),
     ("recipe: tiny-lora@1\ndataset: .\nparameters: 7\n", 2, ["parameters must be a table"]),
     ("recipe: tiny-lora@1\ndataset: .\nmax_hours: soon\n", 2, ["max_hours"]),
@@ -119,7 +119,7 @@ USAGE = [
     ),
     (("sweep", "--count", "2"), ["--count has an effect only with --all or --installation", "hint: leave it out"]),
     (("sweep", "--force", "--count", "2"), ["--count has an effect only with --all or --installation"]),
-    (("train", "--nam", "x"), ["no such option: --nam", "--name", "hint: run stationmaster train -h"]),
+    (("train", "--nam", "x"), ["no such option --nam", "hint: did you mean `--name`", "stationmaster train -h"]),
 ]
 
 
@@ -233,7 +233,7 @@ def test_lint_says_each_thing_once(shared: Home, tmp_path: Path) -> None:
 
 def test_settings_that_are_wrong(shared: Home) -> None:
     told(shared.run("jobs", STATIONMASTER_WORKER__SLOTS="many"), 3, "worker.slots", "hint: ")
-    told(shared.run("jobs", STATIONMASTER_WORKR__SLOTS="3"), 3, "did you mean STATIONMASTER_WORKER__SLOTS?")
+    told(shared.run("jobs", STATIONMASTER_WORKR__SLOTS="3"), 3, "did you mean `STATIONMASTER_WORKER__SLOTS`?")
     told(shared.run("jobs", STATIONMASTER_DATABASE_URL="mysql://host/db"), 3, "mysql", "PostgreSQL")
 
 

@@ -67,6 +67,8 @@ REFUSALS: tuple[str, ...] = (
     "cancel done --yes",
     "credits refund done 0.5 --reason mistake",
     "models publish cats",
+    "models show cast",
+    "recipes show tiny-lra@1",
     "sample done",
     "save done",
     "show dnoe",

@@ -83,8 +83,8 @@ def test_commands_of_a_group_have_their_help() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("shwo",), "no such command 'shwo'. Did you mean 'show'?"),
-        (("keys", "chekc"), "no such command 'chekc'. Did you mean 'check'?"),
+        (("shwo",), "error: no such command 'shwo'\nhint: did you mean `stationmaster show`?"),
+        (("keys", "chekc"), "error: no such command 'chekc'\nhint: did you mean `stationmaster keys check`?"),
     ],
 )
 def test_a_command_that_is_unknown_is_answered_with_the_nearest(words: tuple[str, ...], said: str) -> None:

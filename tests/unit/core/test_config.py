@@ -172,7 +172,7 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path, variable: str) -> Non
 def test_an_unknown_name_is_refused_with_the_nearest_known(tmp_path: Path) -> None:
     problem = refused(tmp_path, {"STATIONMASTER_WORKER__SLOT": "3"})
     assert "STATIONMASTER_WORKER__SLOT is not a setting" in str(problem)
-    assert problem.hint == "did you mean STATIONMASTER_WORKER__SLOTS?"
+    assert problem.hint == "did you mean `STATIONMASTER_WORKER__SLOTS`?"
 
 
 def test_a_word_that_is_like_nothing_is_refused_with_a_place_to_look(tmp_path: Path) -> None:
@@ -280,16 +280,16 @@ WRONG_FILES = [
     ("yaml", "home: 2020-99-99\n", "config.yaml: ", None),
     ("yaml", 'database_url: "a\\0b"\n', "database_url: contains characters that are not valid text", None),
     ("yaml", 'secrets: {"\\ud800": x}\n', "contains characters that are not valid text", None),
-    ("toml", "[worker]\nslot = 3\n", "worker.slot is not a setting", "did you mean worker.slots?"),
+    ("toml", "[worker]\nslot = 3\n", "worker.slot is not a setting", "did you mean `worker.slots`?"),
     ("toml", "[[ssh.hosts]]\naddres = 'x'\n", "ssh.hosts.0", None),
-    ("toml", "workr = 3\n", "workr is not a setting", "did you mean worker?"),
+    ("toml", "workr = 3\n", "workr is not a setting", "did you mean `worker`?"),
     ("toml", "worker = 3\n", "worker: must be a table of settings", None),
     ("toml", f"a = {'[' * 5000}", "config.toml: ", None),
     (
         "toml",
         "[monitoring]\ngrace_perid = 3\n",
         "monitoring.grace_perid is not a setting",
-        "did you mean monitoring.grace_period?",
+        "did you mean `monitoring.grace_period`?",
     ),
     ("toml", "[monitoring]\ngrace_period = []\n", "monitoring.grace_period: ", None),
 ]

@@ -53,7 +53,7 @@ def test_the_folder_given_first_wins(tmp_path: Path) -> None:
     ("reference", "hint"),
     [
         ("tiny-lora@9", "use tiny-lora@1"),
-        ("tinylora@1", "did you mean tiny-lora@1"),
+        ("tinylora@1", "did you mean `tiny-lora@1`"),
         ("lora", "tiny-lora@1"),
         ("../tiny-lora", "write name@version"),
         ("tiny-lora@0", "write name@version"),

@@ -18,6 +18,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import DeliveryBusy, NotFound
 from stationmaster.model import ADOPTED_PREFIX, Access, CostLine, Job, JobSpec, Rental
+from stationmaster.near_names import did_you_mean
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
@@ -147,7 +148,8 @@ class World:
         if name not in self.providers:
             self.providers.update(self.reload_providers())
         if name not in self.providers:
-            raise NotFound(f"there is no provider {name}", hint=f"use one of: {', '.join(sorted(self.providers))}")
+            hint = did_you_mean(name, self.providers) or f"use one of: {', '.join(sorted(self.providers))}"
+            raise NotFound(f"there is no provider {name}", hint=hint)
         return self.providers[name]
 
     def recipe(self, reference: str) -> StoredRecipe:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from stationmaster.errors import UserError
+from stationmaster.near_names import did_you_mean
 
 
 class Groups:
@@ -23,7 +24,8 @@ class Groups:
             return
         if not self._members:
             raise UserError(f"there is no group {name!r}", hint="set monitor.groups in the settings")
-        raise UserError(f"there is no group {name!r}", hint=f"groups of the settings: {', '.join(self._members)}")
+        hint = did_you_mean(name, self._members) or f"groups of the settings: {', '.join(self._members)}"
+        raise UserError(f"there is no group {name!r}", hint=hint)
 
     def of(self, machine_id: str, label: str) -> tuple[str, ...]:
         """The groups of a machine.

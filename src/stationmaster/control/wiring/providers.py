@@ -15,6 +15,7 @@ from stationmaster.control.wiring.simulator_address import simulator_address
 from stationmaster.control.wiring.ssh_provider import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
 from stationmaster.model import ADOPTED_PREFIX, FoundGpus
+from stationmaster.near_names import did_you_mean
 from stationmaster.providers.base import Pause, Provider
 from stationmaster.providers.gpus.finding import find_gpus
 from stationmaster.providers.loopback import LoopbackProvider
@@ -85,8 +86,9 @@ def find_provider(
         return providers[name]
     if name == "simulator":
         raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
-    known = ", ".join(sorted({*providers, "simulator", "vastai"}))
-    raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {known}")
+    known = sorted({*providers, "simulator", "vastai"})
+    hint = did_you_mean(name, known) or f"use one of: {', '.join(known)}"
+    raise ConfigInvalid(f"there is no provider {name}", hint=hint)
 
 
 def _with_account(name: str, account: str | None, settings: Settings) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stationmaster.errors import ConfigInvalid
+from stationmaster.near_names import did_you_mean
 from stationmaster.settings import Settings
 from stationmaster.settings.machines import DEFAULT_ACCOUNT, NO_HOSTS_HINT
 
@@ -28,5 +29,7 @@ def _require_account(name: str, settings: Settings) -> None:
         problem, hint = "Vast.ai has no default account here, and none was given", "choose one with --account"
     else:
         problem = f"Vast.ai has no account {account} here"
+        if near := did_you_mean(account, known, "--account {}"):
+            raise ConfigInvalid(problem, hint=near)
         hint = f"set vastai.accounts.{account}.api_key, or choose another with --account"
     raise ConfigInvalid(problem, hint=f"{hint}: {', '.join(known)}")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from stationmaster.control.billing.breakdown import shares_of
 from stationmaster.control.billing.over_time import Period, spread
-from stationmaster.errors import NotFound
 from stationmaster.model import SINGLE_USER, Event
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.station.costs import Budget, CostsOverTime, PaidLine, SplitBy
 from stationmaster.station.cursor import place_of
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.wrong_names import no_such_user
 from stationmaster.store.costs import KINDS_OF_PAID_TIME
 
 _AT_ONCE = 500  # databases limit the number of values in a query
@@ -44,7 +44,7 @@ class LocalCosts:
 
     def budget(self, user: str = SINGLE_USER) -> Budget:
         if user != SINGLE_USER and self._store.users.find(user) is None:
-            raise NotFound(f"there is no user {user}", hint="run `stationmaster users list` to see them")
+            raise no_such_user(self._store, user)
         return Budget(
             user=user,
             daily_limit=self._limits.daily_spend or None,

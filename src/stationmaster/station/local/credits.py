@@ -19,6 +19,7 @@ from stationmaster.station.credits import (
 )
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
+from stationmaster.station.local.wrong_names import no_such_user
 from stationmaster.store.ledger import Ledger
 
 
@@ -88,11 +89,13 @@ class LocalCredits:
     def _known(self, user: str) -> str:
         store = self._installation.store
         if user != SINGLE_USER and store.users.find(user) is None and not store.ledger.knows(user):
-            raise NotFound(f"there is no user {user}", hint=f"to add them, run stationmaster users add {user}")
+            raise no_such_user(store, user, otherwise=f"to add them, run stationmaster users add {user}")
         return user
 
     def _job_id(self, reference: str) -> str:
         try:
             return LocalJobs(self._installation).find(reference).id
         except NotFound:
-            return reference  # the ledger knows the id of a removed job
+            if not self._ledger.knows_job(reference):  # the id of a removed job
+                raise
+            return reference

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.errors import IllegalMove
 from stationmaster.lifecycle import TERMINAL, is_parked, progress_shown
 from stationmaster.model import Desired, Job, Request, State
 from stationmaster.model.catalogue import HOME
@@ -38,9 +38,13 @@ class LocalJobs:
     def find(self, reference: str, *, owner: str | None = None) -> Job:
         found = self._store.jobs.matching(reference, owner=owner)
         if len(found) > 1:
-            raise NotFound(f"{reference} matches the ids of {len(found)} jobs", hint="type more of the id")
+            from stationmaster.station.local.wrong_names import several_jobs  # only for errors
+
+            raise several_jobs(reference, found)
         if not found:
-            raise NotFound(f"there is no job {reference}", hint="run `stationmaster jobs --all` to see them")
+            from stationmaster.station.local.wrong_names import no_such_job  # as above
+
+            raise no_such_job(self._store, reference, owner=owner)
         return found[0]
 
     def with_id(self, job_id: str) -> Job | None:

@@ -21,6 +21,7 @@ from stationmaster.settings import Settings
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.stored_files import bucket_file, hub_file, local_file
+from stationmaster.station.local.wrong_names import no_such_model
 from stationmaster.station.models import ModelCursor
 from stationmaster.station.stored_file import StoredFile
 from stationmaster.store.store import Store
@@ -45,7 +46,7 @@ class LocalModels:
     def find(self, reference: str, *, owner: str | None = None) -> TrainedModel:
         found = self._store.models.matching(reference, owner=owner)
         if not found:
-            raise NotFound(f"there is no model {reference}", hint="run `stationmaster models list` to see them")
+            raise no_such_model(self._store, reference, owner=owner)
         if len(found) > 1:
             slugs = ", ".join(model.slug for model in found[:5])
             raise NotFound(f"{reference} matches {len(found)} models", hint=f"choose one of: {slugs}")

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 
 from stationmaster.control.messages.recipients import OPERATORS
-from stationmaster.errors import NotFound
 from stationmaster.model import SINGLE_USER, Delivery, Note
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.wrong_names import no_such_user
 
 
 class LocalNotifications:
@@ -45,4 +45,4 @@ class LocalNotifications:
         if user in (SINGLE_USER, OPERATORS) or self._users.find(user) is not None:
             return
         if not self._inbox.of_user(user, unread_only=False, limit=1):
-            raise NotFound(f"there is no user {user}", hint="run `stationmaster users list` to see them")
+            raise no_such_user(self._installation.store, user)

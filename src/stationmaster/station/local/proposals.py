@@ -45,6 +45,7 @@ from stationmaster.station.local.proposing.naming import checked_id
 from stationmaster.station.local.proposing.offer_choice import AskedCard
 from stationmaster.station.local.proposing.quoting import Work, quote_work
 from stationmaster.station.local.proposing.stored import proposal_of, terms_of
+from stationmaster.station.local.wrong_names import no_such_user
 from stationmaster.station.proposals import (
     Accepted,
     Asked,
@@ -324,7 +325,7 @@ class LocalProposals:
         if name is None or name == SINGLE_USER or self._store.users.find(name) is not None:
             return
         known = ", ".join([SINGLE_USER, *(user.name for user in self._store.users.listed())])
-        raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
+        raise no_such_user(self._store, name, otherwise=f"known: {known}; add one: stationmaster users add {name}")
 
     def _with_budget_notes(self, terms: Terms, owner: str | None) -> Terms:
         """With the notes for each offer; those that the owner's budget does not allow are left out."""

@@ -7,9 +7,10 @@ import secrets
 from collections.abc import Iterable, Sequence
 
 from stationmaster.durations import LONGEST_SECONDS
-from stationmaster.errors import NotFound, UserError
+from stationmaster.errors import UserError
 from stationmaster.model import RIGHTS, SINGLE_USER, Right, Role
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.wrong_names import no_such_user
 from stationmaster.station.tokens import SIGN_IN_PATH, CreatedToken, NewToken, SignInLink, Token
 from stationmaster.store.access import StoredToken
 from stationmaster.store.store import Store
@@ -36,7 +37,7 @@ def role_of(store: Store, user: str) -> Role:
         return Role.ADMIN
     found = store.users.find(user)
     if found is None:
-        raise NotFound(f"there is no user {user}", hint=f"to add them, run stationmaster users add {user}")
+        raise no_such_user(store, user, otherwise=f"to add them, run stationmaster users add {user}")
     return found.role
 
 

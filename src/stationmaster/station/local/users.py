@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from stationmaster.control.messages.recipients import OPERATORS
-from stationmaster.errors import NotFound, UserError
+from stationmaster.errors import UserError
 from stationmaster.model import SINGLE_USER, User
+from stationmaster.near_names import did_you_mean
 from stationmaster.notify.templates import PRIORITIES
 from stationmaster.settings import (
     checked_discord_id,
@@ -17,6 +18,7 @@ from stationmaster.settings import (
     checked_zone,
 )
 from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.wrong_names import no_such_user
 from stationmaster.station.users import ListedUser, UserChanges, require_name
 
 _CHECKS: Mapping[str, Callable[[str], str]] = {
@@ -31,6 +33,7 @@ _CHECKS: Mapping[str, Callable[[str], str]] = {
 class LocalUsers:
     def __init__(self, installation: Installation) -> None:
         self._has_credits = installation.settings.billing.enabled
+        self._store = installation.store
         self._users = installation.store.users
         self._ledger = installation.store.ledger
 
@@ -40,7 +43,7 @@ class LocalUsers:
     def find(self, name: str) -> User:
         found = self._users.find(name)
         if found is None:
-            raise NotFound(f"there is no user {name}", hint="run `stationmaster users list` to see them")
+            raise no_such_user(self._store, name, added=True)
         return found
 
     def add(self, name: str, values: UserChanges) -> User:
@@ -56,10 +59,14 @@ class LocalUsers:
         _require_free_name(name)
         changed = self._users.change(name, lambda user: _changed(user, changes))
         if changed is None:
-            raise NotFound(f"there is no user {name}", hint=f"to add them, run stationmaster users add {name} …")
+            raise no_such_user(
+                self._store, name, added=True, otherwise=f"to add them, run stationmaster users add {name} …"
+            )
         return changed
 
     def remove(self, name: str) -> None:
+        if self._users.find(name) is None:
+            raise no_such_user(self._store, name, added=True)
         self._users.remove(name)
 
     def _listed(self, user: User) -> ListedUser:
@@ -103,7 +110,8 @@ def _require_valid(name: str, value: str, check: Callable[[str], str]) -> None:
 def _require_kinds(names: Sequence[str]) -> None:
     for name in names:
         if name not in PRIORITIES:
-            raise UserError(f"{name} is not a kind of notification", hint=f"use one of: {', '.join(PRIORITIES)}")
+            hint = did_you_mean(name, PRIORITIES) or f"use one of: {', '.join(PRIORITIES)}"
+            raise UserError(f"{name} is not a kind of notification", hint=hint)
 
 
 def _new_or_old(new: str | None, old: str | None) -> str | None:

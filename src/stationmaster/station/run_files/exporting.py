@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from stationmaster.errors import NotFound, UserError
 from stationmaster.files import write_atomically
+from stationmaster.near_names import did_you_mean
 from stationmaster.series.run_series import RunSeries
 from stationmaster.series.schema import TABLES
 from stationmaster.series.table import Table
@@ -52,7 +53,9 @@ def export_run(
     write = _WRITERS[require_format(path)]
     if table is not None and table not in tables:
         there = ", ".join(tables) or "no values at all"
-        raise NotFound(f"there is no table {table} with values", hint=f"there are {there}")
+        raise NotFound(
+            f"there is no table {table} with values", hint=did_you_mean(table, tables) or f"there are {there}"
+        )
     wanted = dict(tables) if table is None else {table: tables[table]}
     try:
         rows = write(path, _Export(tables=wanted, one=table, job_id=job_id, info=info, analysis=analysis))
