@@ -55,9 +55,9 @@ def test_the_folder_given_first_wins(tmp_path: Path) -> None:
         ("tiny-lora@9", "use tiny-lora@1"),
         ("tinylora@1", "did you mean `tiny-lora@1`"),
         ("lora", "tiny-lora@1"),
-        ("../tiny-lora", "write name@version"),
-        ("tiny-lora@0", "write name@version"),
-        ("", "write name@version"),
+        ("../tiny-lora", "did you mean `tiny-lora@1`"),
+        ("tiny-lora@0", "did you mean `tiny-lora@1`"),
+        ("", "did you mean `tiny-lora@1`"),
     ],
 )
 def test_an_unknown_recipe_is_answered_with_the_nearest(reference: str, hint: str) -> None:
