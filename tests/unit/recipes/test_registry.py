@@ -57,7 +57,7 @@ def test_the_folder_given_first_wins(tmp_path: Path) -> None:
         ("lora", "tiny-lora@1"),
         ("../tiny-lora", "did you mean `tiny-lora@1`"),
         ("tiny-lora@0", "did you mean `tiny-lora@1`"),
-        ("", "did you mean `tiny-lora@1`"),
+        ("", "write name@version"),
     ],
 )
 def test_an_unknown_recipe_is_answered_with_the_nearest(reference: str, hint: str) -> None:
