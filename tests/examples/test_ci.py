@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.support.commands.command_line import PATIENCE_SECONDS
 from tests.support.commands.example_runs import EXAMPLES, QUICK, Person
+from tests.support.waiting import until
 
 EXAMPLE = EXAMPLES / "ci"
 
@@ -45,3 +49,20 @@ def test_a_training_that_fails_fails_the_build_with_its_exit_code(person: Person
     assert ran.code == 41
     assert "FAILED" in ran.out
     assert not (person.folder / "other").exists()
+
+
+def test_a_request_that_is_wrong_has_its_own_exit_code(person: Person, tmp_path: Path) -> None:
+    ran = person.run(EXAMPLE / "train-in-ci.sh", tmp_path / "nothing", "other", environ={"GITHUB_SHA": "none"})
+    assert ran.code not in (0, 1)
+    assert ran.err.startswith("error: ")
+
+
+def test_a_cancelled_build_stops_its_training_and_keeps_the_checkpoint(person: Person, pictures: Path) -> None:
+    slow = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10")
+    words = [str(EXAMPLE / "train-in-ci.sh"), str(pictures), "other", *slow]
+    environ = {**person.environ, "GITHUB_SHA": "cancelled0000"}
+    with subprocess.Popen(words, env=environ, cwd=person.folder, stdout=subprocess.DEVNULL) as build:
+        until(lambda: person.home.has_checkpoint("ci-cancelled000-1"), "a checkpoint of the build's training")
+        build.send_signal(signal.SIGTERM)
+        assert build.wait(timeout=PATIENCE_SECONDS) == 130
+    assert person.home.run("watch", "ci-cancelled000-1").code == 40, "INCOMPLETE"

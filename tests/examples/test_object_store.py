@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import boto3  # type: ignore[import-untyped]  # it ships no types
-
 from tests.support.commands.example_runs import EXAMPLES, QUICK, Person
-from tests.support.servers.s3_servers import S3Server
+from tests.support.servers.s3_servers import S3Server, raw_client
 
 EXAMPLE = EXAMPLES / "object-store"
 
 
 def test_a_training_reads_from_and_writes_to_the_bucket(person: Person, pictures: Path, seaweed: S3Server) -> None:
-    bucket = boto3.client(
-        "s3",
-        endpoint_url=seaweed.endpoint,
-        aws_access_key_id=seaweed.access_key,
-        aws_secret_access_key=seaweed.secret_key,
-        region_name=seaweed.region,
-    )
+    bucket = raw_client(seaweed)
     for path in pictures.iterdir():
         bucket.upload_file(str(path), seaweed.bucket, f"datasets/cats/{path.name}")
     for name, text in (("key", seaweed.access_key), ("secret", seaweed.secret_key)):
