@@ -223,6 +223,8 @@ def _last_stage(job: Job) -> str:
     return _CLAIMED if job.machine.label is None else _TERMINATED
 
 
+_USUAL_SILENCE_SECONDS = 90.0  # a training that is not being watched is looked at every minute
+_USUAL_SILENCE_STEPS = 20
 _LASTING_PHASES = frozenset({"loading", "caching", "sampling", "evaluating", "saving"})
 
 
@@ -235,9 +237,24 @@ def progress_shown(job: Job) -> Progress:
     )
 
 
+def seconds_without_step(progress: Progress, *, now: float) -> float | None:
+    """How long a training has made no step, once that is longer than usual; then its last speed and ETA mean nothing.
+
+    Only for faces: whether it has stalled is decided by its own pace and signs, later.
+    """
+    if progress.phase not in (None, "training") or not progress.steps_per_second or progress.at is None:
+        return None
+    silent = now - progress.at
+    return silent if silent > max(_USUAL_SILENCE_SECONDS, _USUAL_SILENCE_STEPS / progress.steps_per_second) else None
+
+
 def activity(progress: Progress, *, now: float) -> str | None:
-    """What runs instead of training steps, and for how long: `sampling for 2m`, `step install`; None: nothing else."""
+    """What runs instead of training steps, and for how long: `sampling for 2m`, `step install`, `no step for 3m`; None:
+    the steps go on.
+    """
     phase, since = progress.phase, progress.phase_since
+    if (silent := seconds_without_step(progress, now=now)) is not None:
+        return f"no step for {format_duration(silent)}"
     if phase in _LASTING_PHASES and since is not None:
         return f"{phase} for {format_duration(max(0.0, now - since))}"
     if phase not in (None, "training"):

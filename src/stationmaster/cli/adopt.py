@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, print_lines, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, print_sentences, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import job_json
 from stationmaster.cli.submitting import announce, submit_confirmed
@@ -141,6 +141,6 @@ def _print_terms(terms: Terms, *, now: float, as_json: bool) -> None:
         from stationmaster.station.wire.proposals import TermsDocument
 
         return print_json(TermsDocument.of(terms).model_dump(mode="json"))
-    print_lines(adoption_lines(terms, now=now))
+    print_sentences(adoption_lines(terms, now=now))
     typer.echo("dry run: no job was made")
     return None

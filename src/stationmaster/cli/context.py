@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import errno
 import math
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -203,6 +206,33 @@ def print_lines(lines: Iterable[str]) -> None:
     """Print each as one line, whatever others wrote into it."""
     for line in lines:
         typer.echo(one_line(line))
+
+
+def print_sentences(lines: Iterable[str]) -> None:
+    """As `print_lines`, but a terminal that is too narrow gets a line in several, broken between words.
+
+    Not for commands: a person copies them as one line.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in lines:
+        typer.echo(wrapped(one_line(line), width))
+
+
+def wrapped(line: str, width: int | None) -> str:
+    """The line broken between words, and indented like the text beside its first word.
+
+    >>> print(wrapped("  limit  4h and $0.50, then it is stopped", 24))
+      limit  4h and $0.50,
+             then it is
+             stopped
+    """
+    if width is None or len(line) <= width:
+        return line
+    beside = re.match(r" *\S+  +|( *)", line)
+    indent = beside.end() if beside is not None and beside.end() < width // 2 else 0
+    first, rest = line[:indent], line[indent:]
+    lines = textwrap.wrap(rest, max(1, width - indent), break_on_hyphens=False, break_long_words=False)
+    return first + ("\n" + " " * indent).join(lines)
 
 
 def print_note(context: typer.Context, job_id: str, happens: str, *, as_json: bool) -> None:

@@ -37,6 +37,7 @@ EXPORTED = (
 )  # fmt: skip
 
 _BAR = 40
+_ONE_DOLLAR = 1_000_000
 _COLUMNS = (
     Column("JOB"),
     Column("KIND"),
@@ -184,8 +185,9 @@ def _show(lines: Sequence[PaidLine], *, now: float) -> None:
     total = sum((paid.shares for paid in lines), Shares())
     rows = [_row(paid, now=now) for paid in lines]
     print_table(_COLUMNS, [*rows, ("total", "", "", *_amounts(total), "")])
-    before, after = format_dollars(total.setup), format_dollars(MicroDollars(total.idle - total.setup))
-    extra(f"{format_dollars(total.total)} in total, {before} of it before trainings and {after} after them")
+    places = 2 if total.total >= _ONE_DOLLAR else 4
+    before, after = (format_dollars(part, places) for part in (total.setup, MicroDollars(total.idle - total.setup)))
+    extra(f"{format_dollars(total.total, places)} in total, {before} of it before trainings and {after} after them")
 
 
 def _row(paid: PaidLine, *, now: float) -> Row:

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.answers import DemoResult
-from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_document, print_lines
+from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_document, print_sentences
 from stationmaster.cli.demo_page import is_attended, page_beside, show_until_interrupted
 from stationmaster.cli.job_facts import NextStep
 from stationmaster.cli.live import follow
@@ -144,7 +144,7 @@ def _wait_for_simulator(process: subprocess.Popen[bytes], station: LocalStation,
 def _introduce(terms: Terms) -> None:
     typer.echo("A real, small training: the machine is rented from a simulated Vast.ai on this computer.")
     typer.echo("No account, no GPU, and the bill is play money.\n")
-    print_lines(quote_lines(terms))
+    print_sentences(quote_lines(terms))
     typer.echo("")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, finite, options_of, print_json, print_lines, station_of
+from stationmaster.cli.context import JsonOption, finite, options_of, print_json, print_sentences, station_of
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import price_lines
 from stationmaster.model import MachineWish
@@ -72,7 +72,7 @@ def estimate(
         return print_json(EstimateDocument.of_estimate(found, recipe=recipe).model_dump(mode="json"))
     typer.echo(f"{recipe} on {found.provider}, {images} images")
     most = found.max_price_per_hour if found.is_offered else None
-    print_lines(price_lines(found.quote, most_per_hour=most))
+    print_sentences(price_lines(found.quote, most_per_hour=most))
     for note in found.notes:
-        print_lines([f"  note   {note}"])
+        print_sentences([f"  note   {note}"])
     return None

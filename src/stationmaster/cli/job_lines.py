@@ -77,7 +77,7 @@ def _facts(view: JobView, *, most: int, trend: Sequence[float], width: int, with
         yield "owner", job.spec.owner
     yield "submitted", _times(view)
     if progress.step is not None:
-        yield "progress", progress_text(progress)
+        yield "progress", progress_text(progress, now=view.now)
     if job.machine.transfer is not None and not job.outcome:
         yield "transfer", transfer_text(job.machine.transfer)
     if loss := loss_text(trend, first=progress.first_loss, last=progress.finite_loss, width=width):

@@ -14,6 +14,7 @@ from stationmaster.cli.render import job_json, progress_share, speed_text, stage
 from stationmaster.cli.speaking import note, redraw, write_drawn
 from stationmaster.cli.table import Cell, Column, Row, print_table, table_lines
 from stationmaster.durations import format_duration
+from stationmaster.lifecycle import seconds_without_step
 from stationmaster.model import Outcome
 from stationmaster.station.jobs import JobView
 from stationmaster.times import time_text
@@ -42,6 +43,7 @@ Look = Callable[[], Sequence[JobView]]
 
 def job_row(view: JobView) -> Row:
     job, progress = view.job, view.job.progress
+    is_silent = seconds_without_step(progress, now=view.now) is not None  # then the last speed and ETA mean nothing
     return (
         job.id,
         job.spec.name,
@@ -49,8 +51,8 @@ def job_row(view: JobView) -> Row:
         stage_text(view),
         progress_share(progress),
         "" if progress.loss is None else f"{progress.loss:.3f}",
-        "" if not progress.steps_per_second else speed_text(progress.steps_per_second),
-        "" if progress.eta_seconds is None else format_duration(progress.eta_seconds),
+        "" if is_silent or not progress.steps_per_second else speed_text(progress.steps_per_second),
+        "" if is_silent or progress.eta_seconds is None else format_duration(progress.eta_seconds),
         time_text(job.created_at, now=view.now),
     )
 

@@ -23,6 +23,7 @@ from stationmaster.cli.context import (
     print_json,
     print_lines,
     print_note,
+    print_sentences,
     station_of,
 )
 from stationmaster.cli.file_modes import as_the_person
@@ -164,7 +165,7 @@ def show(
         lines = [(event.at, sentence(event.kind, event.payload)) for event in history if events]
         beats = view.job.watching.heartbeats if progress else ()
         lines += [(beat.at, heartbeat_sentence(beat.step, beat.percent, beat.eta_seconds)) for beat in beats]
-        print_lines(dated_lines(sorted(lines, key=itemgetter(0)), now=view.now))
+        print_sentences(dated_lines(sorted(lines, key=itemgetter(0)), now=view.now))
     return None
 
 

@@ -22,7 +22,7 @@ from stationmaster.cli.render import EXIT_CODES, job_json, progress_text, stage_
 from stationmaster.cli.speaking import is_quiet
 from stationmaster.durations import format_duration
 from stationmaster.errors import AlreadyEnded
-from stationmaster.lifecycle import activity
+from stationmaster.lifecycle import activity, seconds_without_step
 from stationmaster.model import Desired
 from stationmaster.money import format_dollars
 from stationmaster.station.base import Station
@@ -117,6 +117,8 @@ class ChangeLines:
         """The line of this view; None if nothing worth a line has changed."""
         job, progress, carried = view.job, view.job.progress, view.job.machine.transfer
         doing = progress.phase if activity(progress, now=view.now) else None
+        if seconds_without_step(progress, now=view.now) is not None:
+            doing = "no new step"
         moved = None if carried is None else 10 * carried.bytes // max(1, carried.total)
         shown = ((view.shown, job.attempt), doing, (progress.percent or 0) // 10, moved)
         if shown == self._shown:
@@ -124,7 +126,7 @@ class ChangeLines:
         if shown[:1] != self._shown[:1]:
             self._printed.clear()
         self._shown = shown
-        words = [] if progress.step is None else [progress_text(progress)]
+        words = [] if progress.step is None else [progress_text(progress, now=view.now)]
         words = words if carried is None else [transfer_text(carried)]
         line = f"{view.shown:<18} {', '.join([*([] if doing is None else [doing]), *words])}".rstrip()
         if line in self._printed:
@@ -138,7 +140,7 @@ def _display(view: JobView) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_row(Text(job.spec.name, style="bold"), Text(f"{view.shown}  {stage_text(view)}"))
     bar = ProgressBar(total=progress.total_steps or 1, completed=progress.step or 0, width=40)
-    table.add_row(bar, Text("" if progress.step is None else progress_text(progress)))
+    table.add_row(bar, Text("" if progress.step is None else progress_text(progress, now=view.now)))
     if (carried := job.machine.transfer) is not None:
         bar = ProgressBar(total=carried.total or 1, completed=carried.bytes, width=40)
         table.add_row(bar, Text(transfer_text(carried)))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stationmaster.durations import format_duration
-from stationmaster.lifecycle import activity
+from stationmaster.lifecycle import activity, seconds_without_step
 from stationmaster.model import (
     Event,
     Outcome,
@@ -151,11 +151,13 @@ def transfer_text(carried: Transfer) -> str:
     return ", ".join(words)
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: Progress, *, now: float) -> str:
     share = progress.percent
     words = [f"{progress.step}/{progress.total_steps or '?'}" + (f" ({share:g}%)" if share is not None else "")]
     if progress.loss is not None:
         words.append(f"loss {progress.loss:.3f}")
+    if seconds_without_step(progress, now=now) is not None:  # then the last speed and ETA mean nothing
+        return ", ".join(words)
     if progress.steps_per_second:
         words.append(speed_text(progress.steps_per_second))
     if progress.eta_seconds is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.applied_lines import applied_lines
-from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, print_lines, station_of
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, print_sentences, station_of
 from stationmaster.cli.render import job_json, terms_lines
 from stationmaster.cli.submitting import OfferOption, announce, submit_confirmed
 from stationmaster.errors import UserError
@@ -84,7 +84,7 @@ def _print_terms(terms: Terms, *, as_json: bool) -> None:
         from stationmaster.station.wire.proposals import TermsDocument
 
         return print_json(TermsDocument.of(terms).model_dump(mode="json"))
-    print_lines(_lines(terms))
+    print_sentences(_lines(terms))
     typer.echo("dry run: nothing was submitted")
     return None
 

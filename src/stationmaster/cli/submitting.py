@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import options_of, print_lines
+from stationmaster.cli.context import options_of, print_sentences
 from stationmaster.cli.offer_table import choose_offer
 from stationmaster.cli.person import Person, TerminalPerson, ask_yes_or_no
 from stationmaster.cli.progress_lines import show_transfer
@@ -38,7 +38,7 @@ class Submission:
     started_worker: str | None = None  # a sentence, if one was started for it
 
 
-def announce(submitted: Submission, happened: str) -> None:
+def announce(submitted: Submission, happened: str, *, is_watched: bool = False) -> None:
     """Print what became of the request (`happened`, if the job is new) and how to follow it; quietly, the id alone."""
     job_id = submitted.job.id
     if is_quiet():
@@ -47,7 +47,8 @@ def announce(submitted: Submission, happened: str) -> None:
     typer.echo(f"job {job_id} {happened if submitted.created else 'already exists; nothing was changed'}")
     if submitted.started_worker is not None:
         typer.echo(submitted.started_worker)
-    typer.echo(f"follow it: stationmaster watch {job_id}")
+    if not is_watched:
+        typer.echo(f"follow it: stationmaster watch {job_id}")
 
 
 def nothing_shown(_terms: Terms) -> Iterable[str]:
@@ -80,7 +81,7 @@ def submit_confirmed(
     with withdraw_if_left(station, proposal):
         asks = confirm is not None or not (yes or not proposal.terms.quote.cost_high)
         if asks or not is_quiet():  # a question about money shows what it is about
-            print_lines(shown(proposal.terms))
+            print_sentences(shown(proposal.terms))
         if confirm is not None:
             offer = confirm(proposal.terms)
         else:

@@ -140,7 +140,7 @@ def _check(station: Station, request: TrainRequest) -> Terms:
 def _report(station: Station, submitted: Submission, *, watch: bool, as_json: bool) -> None:
     """Print what became of the request, and follow the job if asked to. Raises typer.Exit after following."""
     if not as_json:
-        announce(submitted, "submitted")
+        announce(submitted, "submitted", is_watched=watch)
     if watch:
         raise typer.Exit(follow(station, submitted.job.id, as_json=as_json, notes=submitted.notes))
     if as_json:

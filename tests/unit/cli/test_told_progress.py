@@ -53,6 +53,22 @@ def test_show_tells_speed_and_eta_only_of_a_training_that_runs() -> None:
     assert "completed" not in line_of(ended, "stage")
 
 
+def test_a_training_that_makes_no_step_has_no_speed_and_no_eta() -> None:
+    silent = replace(TRAINING, at=NOW - 200)
+    assert line_of(view(silent), "stage") == "training: no step for 3m20s (5 of 10)"
+    assert line_of(view(silent), "progress") == "40/400 (10%), loss 0.250"
+    assert row(view(silent))[2:] == ["EXECUTING", "training: no step for 3m20s", "40/400 (10%)", "0.250"]
+    lines = printed(view(), view(silent), view(silent), view())
+    assert [line.split()[1:4] for line in lines[1:2]] == [["no", "new", "step,"]]
+    assert len(lines) == 2, "neither each look at the silence nor the same progress again is a line"
+
+
+def test_a_slow_training_may_be_silent_for_longer() -> None:
+    slow = replace(TRAINING, steps_per_second=0.05, at=NOW - 200)
+    assert line_of(view(slow), "stage") == "training (5 of 10)"
+    assert line_of(view(replace(SAMPLING, at=NOW - 5000)), "stage") == "training: sampling for 2m (5 of 10)"
+
+
 def test_a_slow_training_is_told_in_seconds_per_step() -> None:
     assert "23.9 s/step" in line_of(view(replace(TRAINING, steps_per_second=0.0418)), "progress")
 
