@@ -258,6 +258,7 @@ def pull(
             print_document(CopiedFiles(files=tuple(map(str, copies))))
         else:
             print_lines(map(str, copies))
+            note(f"{len(copies)} file(s) copied and verified")
 
 
 def ssh(context: typer.Context, job: JobArgument) -> None:

@@ -14,6 +14,7 @@ from stationmaster.cli.context import JsonOption, Options, finite, named, option
 from stationmaster.cli.live import follow
 from stationmaster.cli.logging import quiet_logging
 from stationmaster.cli.render import EXIT_CODES
+from stationmaster.cli.speaking import note
 from stationmaster.cli.terminal import PIPE_WIDTH, can_draw
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _show_app(station: Station, job_id: str | None, options: Options, *, light: 
         return code
     outcome = station.jobs.view(job_id).job.outcome
     if outcome is None:
-        typer.echo(f"the training keeps running; watch it again: stationmaster watch {job_id}", err=True)
+        note(f"the job goes on; watch it again: stationmaster watch {job_id}")
     return EXIT_CODES[outcome] if outcome else 0
 
 
