@@ -69,6 +69,28 @@ def test_check_names_every_cause_of_a_key_that_is_not_known(vast_url: str, perso
     assert made["private_key_path"] in checked.stderr
 
 
+def test_a_public_key_of_another_pair_is_found(vast_url: str, person: dict[str, str], tmp_path: Path) -> None:
+    environ = {**person, "VASTAI_API_KEY": API_KEY, "VASTAI_API_BASE_URL": vast_url}
+    made = answer_of("keys", "setup", "--json", environ=person)
+    other = answer_of("keys", "setup", "--json", environ={**person, "VASTAI_SSH_KEY_PATH": str(tmp_path / "other")})
+    Path(f"{made['private_key_path']}.pub").write_text(other["public_key"])
+    for command in ("check", "setup"):
+        refused = stationmaster("keys", command, environ=environ)
+        assert (refused.returncode, "is not the public key of" in refused.stderr) == (3, True)
+        assert "hint: run `ssh-keygen -y -f" in refused.stderr
+    doctor = stationmaster("doctor", "--offline", "--quiet", environ=environ)
+    assert (doctor.returncode, "is not the public key of" in doctor.stdout) == (1, True)
+
+
+def test_quiet_prints_the_path_of_the_key_and_only_problems(vast_url: str, person: dict[str, str]) -> None:
+    environ = {**person, "VASTAI_API_KEY": API_KEY, "VASTAI_API_BASE_URL": vast_url}
+    made = stationmaster("keys", "setup", "-q", environ=person).stdout
+    assert made.endswith("vastai_ed25519\n")
+    checked = stationmaster("keys", "check", "-q", environ=environ)
+    assert (checked.returncode, checked.stdout) == (1, "")
+    assert checked.stderr == "vastai has no keys: machines rented now would refuse the login\n"
+
+
 def test_without_an_account_the_pair_is_made_and_the_next_step_is_named(person: dict[str, str]) -> None:
     done = stationmaster("keys", "setup", environ=person)
     assert done.returncode == 0

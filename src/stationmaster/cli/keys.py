@@ -9,6 +9,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_document
 from stationmaster.cli.help_pages import CommandGroup
+from stationmaster.cli.speaking import is_quiet
 from stationmaster.errors import UserError
 from stationmaster.printable import one_line
 from stationmaster.station.keys import KeyStanding, OfferedHostKey
@@ -35,6 +36,8 @@ def setup(context: typer.Context, as_json: JsonOption = False) -> None:
         standing = station.keys.setup()
     if as_json or options_of(context).as_json:
         return _print_document(standing)
+    if is_quiet():
+        return typer.echo(standing.private_path)
     typer.echo(f"{'created' if standing.made else 'found'} {standing.private_path}")
     for name in standing.providers:
         typer.echo(f"{name} has the key")
@@ -117,9 +120,10 @@ def _print_document(standing: KeyStanding) -> None:
 
 
 def _show(standing: KeyStanding) -> None:
-    typer.echo(f"ours      {standing.public.fingerprint}  {standing.private_path}")
+    if not is_quiet():
+        typer.echo(f"ours      {standing.public.fingerprint}  {standing.private_path}")
     for name, account in standing.providers.items():
-        for key in account.keys:
+        for key in () if is_quiet() else account.keys:
             mark = "  (ours)" if key.is_same_as(standing.public) else ""
             typer.echo(f"{name:<9} {key.fingerprint}  {one_line(key.comment)}{mark}")
         if not account.knows_ours:
@@ -131,6 +135,8 @@ def _show(standing: KeyStanding) -> None:
 def _advise(name: str, standing: KeyStanding, *, has_keys: bool) -> None:
     keys = "has only other keys" if has_keys else "has no keys"
     typer.echo(f"{name} {keys}: machines rented now would refuse the login", err=True)
+    if is_quiet():
+        return
     typer.echo("hint: possible causes:", err=True)
     typer.echo("  the key is not registered: run `stationmaster keys setup`", err=True)
     typer.echo(f"  you use another key: set VASTAI_SSH_KEY_PATH (now {standing.private_path})", err=True)

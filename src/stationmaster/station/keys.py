@@ -68,7 +68,7 @@ class Keys(Protocol):
         """
 
     def check(self) -> KeyStanding:
-        """Changes nothing. Raises ConfigInvalid if there is no pair, ProviderError."""
+        """Changes nothing. Raises ConfigInvalid if there is no pair or its halves do not match, ProviderError."""
 
     def offered_by(self, host: str) -> OfferedHostKey:
         """The host key of a machine, given by its name in ssh.hosts or as ADDRESS[:PORT].

@@ -11,7 +11,7 @@ from stationmaster.api.visit import Reading
 from stationmaster.station.wire.checks import CheckDocument
 from stationmaster.station.wire.document import Page
 
-routes = APIRouter(prefix="/api/checks", tags=["checks"], responses=problems(401, 403))
+routes = APIRouter(prefix="/api/checks", tags=["checks"], responses=problems(401, 403, 422))
 
 
 @routes.get("", operation_id="list_checks", summary="Settings, store, worker, alerts, accounts, channels and tools")

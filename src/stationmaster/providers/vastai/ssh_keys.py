@@ -64,6 +64,22 @@ def read_pair(path: Path = DEFAULT_KEY_PATH) -> KeyPair:
         raise ConfigInvalid(f"the SSH key {private} cannot be read: {problem.strerror or problem}") from problem
 
 
+def require_matching(pair: KeyPair) -> None:
+    """Raises ConfigInvalid if the public key beside a private one is of another pair: no login would work.
+
+    A private key with a passphrase cannot be compared.
+    """
+    try:
+        derived = _derived(pair.private_path).decode()
+    except (ConfigInvalid, OSError):
+        return
+    if derived.split()[:2] != pair.public_key.split()[:2]:
+        raise ConfigInvalid(
+            f"{pair.public_path} is not the public key of {pair.private_path}",
+            hint=f"run `ssh-keygen -y -f {pair.private_path} > {pair.public_path}`, then `stationmaster keys setup`",
+        )
+
+
 async def register(pair: KeyPair, provider: KnowsKeys) -> KeyReport:
     """Add the key to the account, for machines rented from now on; does nothing if it is there."""
     await provider.add_account_key(pair.public_key)

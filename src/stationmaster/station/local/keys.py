@@ -11,7 +11,15 @@ from stationmaster.control.wiring.providers import Waiting, build_providers, ssh
 from stationmaster.control.wiring.ssh_provider import known_hosts_file
 from stationmaster.errors import RemoteError, UserError
 from stationmaster.providers.base import KnowsKeys
-from stationmaster.providers.vastai.ssh_keys import KeyPair, KeyReport, check, ensure_pair, read_pair, register
+from stationmaster.providers.vastai.ssh_keys import (
+    KeyPair,
+    KeyReport,
+    check,
+    ensure_pair,
+    read_pair,
+    register,
+    require_matching,
+)
 from stationmaster.remote.known_hosts import fingerprint, pin_key, pinned_keys
 from stationmaster.remote.ssh_connection import SshTarget, fetch_host_key
 from stationmaster.settings import Settings
@@ -63,6 +71,7 @@ class LocalKeys:
         pin_key(known_hosts_file(self._settings), server.address, server.port, key.line)
 
     def _standing(self, pair: KeyPair, ask: _Ask) -> KeyStanding:
+        require_matching(pair)
         reports = asyncio.run(self._ask_all(pair, ask))
         return KeyStanding(
             private_path=str(pair.private_path),

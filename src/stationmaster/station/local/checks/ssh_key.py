@@ -6,7 +6,7 @@ import stat
 
 from stationmaster.control.wiring.providers import ssh_key_path
 from stationmaster.errors import ConfigInvalid
-from stationmaster.providers.vastai.ssh_keys import read_pair
+from stationmaster.providers.vastai.ssh_keys import read_pair, require_matching
 from stationmaster.settings import Settings
 from stationmaster.station.checks import CheckResult, failed, passed, warned
 
@@ -20,6 +20,7 @@ def key_result(settings: Settings) -> CheckResult:
         return passed("key", "none, and none needed: no account that rents machines is set up")
     try:
         pair = read_pair(path)
+        require_matching(pair)
     except ConfigInvalid as problem:
         return failed("key", str(problem), problem.hint or "") if rents else warned("key", str(problem))
     if pair.private_path.stat().st_mode & _OTHERS:
