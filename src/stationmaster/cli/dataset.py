@@ -14,7 +14,7 @@ from stationmaster.cli.console import PrintableConsole
 from stationmaster.cli.context import JsonOption, given_path, local_station_of, print_json, station_of
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
-from stationmaster.cli.progress_lines import show_download
+from stationmaster.cli.progress_lines import show_dataset
 from stationmaster.station.datasets import (
     CaptionRule,
     DatasetKind,
@@ -91,12 +91,12 @@ def check_command(
     with local_station_of(context, wake=False) as station:
         datasets = station.datasets
         dataset = parse_reference(source)
-        with show_download(dataset) as progress:
+        with show_dataset(dataset, hidden=as_json) as bars:
             if fix is None:
-                report = datasets.check(dataset, rules, progress=progress)
+                report = datasets.check(dataset, rules, progress=bars.progress)
             else:
                 with as_the_person():
-                    report = datasets.repair(dataset, fix, rules, progress=progress)
+                    report = datasets.repair(dataset, fix, rules, progress=bars.progress)
     if as_json:
         from stationmaster.station.wire.datasets import DatasetReportDocument
 
@@ -131,8 +131,14 @@ def pack_command(
       stationmaster dataset pack ./cats ./archives/ --json
     """
     dataset = parse_reference(source)
-    with local_station_of(context, wake=False) as station, show_download(dataset) as progress, as_the_person():
-        packed = station.datasets.pack(dataset, target, zstd=zstd, force=force, progress=progress)
+    with (
+        local_station_of(context, wake=False) as station,
+        show_dataset(dataset, hidden=as_json) as bars,
+        as_the_person(),
+    ):
+        packed = station.datasets.pack(
+            dataset, target, zstd=zstd, force=force, progress=bars.progress, packing=bars.packing
+        )
     if as_json:
         from stationmaster.station.wire.datasets import PackedDatasetDocument
 

@@ -39,7 +39,7 @@ def summary_lines(view: JobView, *, trend: Sequence[float], more: Sequence[NextS
     steps = [*next_steps(view), *more]
     if steps:
         yield "next"
-        yield from next_lines(steps)
+        yield from next_lines(steps, width=width + _LABEL)
 
 
 def _headline(view: JobView) -> str:

@@ -12,6 +12,7 @@ from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
 
 _CENT = 10_000  # micro-dollars
+_LONG_COMMAND = 50  # what a longer one does stands behind it, not in the column
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,13 @@ def next_steps(view: JobView) -> Iterator[NextStep]:
         yield NextStep(f"retry {name}{' --resume' if resumes else ''}", "train again, as a new job")
 
 
-def next_lines(steps: Sequence[NextStep]) -> Iterator[str]:
-    """The commands below each other, with what they do."""
+def next_lines(steps: Sequence[NextStep], *, width: int) -> Iterator[str]:
+    """The commands below each other, with what they do where that fits."""
     commands = [f"stationmaster {step.command}" for step in steps]
-    width = max(map(len, commands), default=0)
+    column = max((len(command) for command in commands if len(command) <= _LONG_COMMAND), default=0)
     for command, step in zip(commands, steps, strict=True):
-        yield f"  {command:<{width}}  {step.gives}"
+        line = f"  {command:<{column}}  {step.gives}"
+        yield line if len(line) <= width else f"  {command}"
 
 
 def _folder(name: str) -> str:

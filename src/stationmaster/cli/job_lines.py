@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from stationmaster.cli.job_facts import cost_text, model_places, next_steps, other_checkpoints, rented_text
-from stationmaster.cli.render import gib_of, health_text, progress_text, stage_text, transfer_text
+from stationmaster.cli.render import gib_of, health_text, progress_text, stage_text, starting_text, transfer_text
 from stationmaster.cli.sparklines import loss_text
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import STAGES
@@ -109,6 +109,8 @@ def _state(view: JobView) -> Iterator[Fact]:
         yield "stage", f"{stage_text(view)} ({STAGES.index(view.stage) + 1} of {len(STAGES)})"
     if job.machine.waits_for and not job.outcome:
         yield "waits", job.machine.waits_for
+    if (message := starting_text(view)) is not None:
+        yield "machine", message
     if job.outcome and job.reason:
         yield "reason", f"{job.reason}" + (f": {job.explanation}" if job.explanation else "")
     if job.outcome and job.state != "ENDED":

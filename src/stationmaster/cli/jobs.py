@@ -249,9 +249,11 @@ def pull(
       stationmaster pull cats ./models/cats
     """
     with station_of(context) as station:
+        from stationmaster.cli.progress_bars import transfer_bar  # `jobs` and `show` draw nothing
+
         found = station.jobs.find(job).id
-        with as_the_person():
-            copies = station.artifacts.pull(found, target)
+        with transfer_bar(f"copying {found}", hidden=as_json) as progress, as_the_person():
+            copies = station.artifacts.pull(found, target, progress=progress)
         if as_json or options_of(context).as_json:
             from stationmaster.cli.answers import CopiedFiles
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
 from stationmaster.cli.console import PrintableConsole
 from stationmaster.cli.context import print_json, print_lines
 from stationmaster.cli.end_summary import summary_lines
 from stationmaster.cli.job_facts import NextStep, model_places
-from stationmaster.cli.render import EXIT_CODES, job_json, progress_text, stage_text, transfer_text
-from stationmaster.cli.speaking import is_quiet
-from stationmaster.durations import format_duration
+from stationmaster.cli.live_display import display
+from stationmaster.cli.reconnecting import reconnected
+from stationmaster.cli.render import EXIT_CODES, job_json, progress_text, starting_text, transfer_text
+from stationmaster.cli.speaking import can_redraw, is_quiet, note
 from stationmaster.errors import AlreadyEnded
 from stationmaster.lifecycle import activity, seconds_without_step
 from stationmaster.model import Desired
-from stationmaster.money import format_dollars
 from stationmaster.station.base import Station
 from stationmaster.station.jobs import JobView
 
 _RELEASE_SECONDS = 120.0
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def follow(
@@ -70,20 +69,21 @@ def print_summary(station: Station, job_id: str, *, more: Sequence[NextStep] = (
 
 def _show(station: Station, job_id: str, *, silent: bool) -> JobView:
     console = PrintableConsole()
-    views = _views_until_over(station, job_id)
     if silent:
-        return _last(views)
-    if not console.is_terminal:
-        return _print_changes(views, console)
-    with Live(console=console, refresh_per_second=8, transient=False) as live:
-        for view in views:
-            live.update(_display(view))
-    return view
+        return _last(_views_until_over(station, job_id, tell=note))
+    if not can_redraw(sys.stdout):
+        return _print_changes(_views_until_over(station, job_id, tell=note), console)
+    terminal = sys.stdout  # before the display replaces it
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        # A note is printed above the display, which is then drawn again below it.
+        for view in _views_until_over(station, job_id, tell=lambda text: console.print(f"note: {text}")):
+            live.update(display(view, columns=console.width, stream=terminal))
+    return view  # the summary follows
 
 
-def _views_until_over(station: Station, job_id: str) -> Iterator[JobView]:
+def _views_until_over(station: Station, job_id: str, *, tell: Callable[[str], None]) -> Iterator[JobView]:
     outcome_at: float | None = None
-    for view in station.jobs.watch(job_id):
+    for view in reconnected(lambda: station.jobs.watch(job_id), lambda: station.jobs.view(job_id), tell=tell):
         yield view
         if view.job.outcome is not None:
             outcome_at = outcome_at if outcome_at is not None else time.monotonic()
@@ -107,11 +107,12 @@ def _print_changes(views: Iterator[JobView], console: PrintableConsole) -> JobVi
 
 
 class ChangeLines:
-    """One line per change of a job; a line that was printed since its state began is not printed again."""
+    """One line per change of a job. What was told since its state began is not told again, whatever the clocks say."""
 
     def __init__(self) -> None:
+        self._state: tuple[object, ...] = ()
         self._shown: tuple[object, ...] = ()
-        self._printed: set[str] = set()
+        self._told: set[tuple[object, ...]] = set()
 
     def next(self, view: JobView) -> str | None:
         """The line of this view; None if nothing worth a line has changed."""
@@ -120,36 +121,24 @@ class ChangeLines:
         if seconds_without_step(progress, now=view.now) is not None:
             doing = "no new step"
         moved = None if carried is None else 10 * carried.bytes // max(1, carried.total)
-        shown = ((view.shown, job.attempt), doing, (progress.percent or 0) // 10, moved)
-        if shown == self._shown:
+        message = starting_text(view)
+        waiting = None if message is None else _DIGITS.sub("#", message)  # a counter in it is a clock, too
+        state = (view.shown, job.attempt)
+        if state != self._state:
+            self._state = state
+            self._told.clear()
+        shown = (state, doing, (progress.percent or 0) // 10, moved, waiting)
+        told = (doing, progress.step, moved, waiting)
+        if shown == self._shown or told in self._told:
+            self._shown = shown
             return None
-        if shown[:1] != self._shown[:1]:
-            self._printed.clear()
         self._shown = shown
+        self._told.add(told)
         words = [] if progress.step is None else [progress_text(progress, now=view.now)]
         words = words if carried is None else [transfer_text(carried)]
-        line = f"{view.shown:<18} {', '.join([*([] if doing is None else [doing]), *words])}".rstrip()
-        if line in self._printed:
-            return None
-        self._printed.add(line)
-        return line
-
-
-def _display(view: JobView) -> Table:
-    job, progress = view.job, view.job.progress
-    table = Table.grid(padding=(0, 2))
-    table.add_row(Text(job.spec.name, style="bold"), Text(f"{view.shown}  {stage_text(view)}"))
-    bar = ProgressBar(total=progress.total_steps or 1, completed=progress.step or 0, width=40)
-    table.add_row(bar, Text("" if progress.step is None else progress_text(progress, now=view.now)))
-    if (carried := job.machine.transfer) is not None:
-        bar = ProgressBar(total=carried.total or 1, completed=carried.bytes, width=40)
-        table.add_row(bar, Text(transfer_text(carried)))
-    ran = format_duration(view.now - job.created_at if job.ended_at is None else job.ended_at - job.created_at)
-    money = f"{format_dollars(view.cost)} so far, quoted {format_dollars(job.spec.quote.cost_expected)}"
-    table.add_row(Text(f"{job.id}  {ran}"), Text(money))
-    for alert in view.alerts:
-        table.add_row(Text("alert", style="bold red"), Text(alert.message))
-    return table
+        words = [] if message is not None else words
+        told_words = [each for each in (doing, message, *words) if each]
+        return f"{view.shown:<18} {', '.join(told_words)}".rstrip()
 
 
 def _ask_to_stop(station: Station, job_id: str) -> int:

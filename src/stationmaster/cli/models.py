@@ -21,6 +21,7 @@ from stationmaster.cli.context import (
 )
 from stationmaster.cli.file_modes import as_the_person
 from stationmaster.cli.help_pages import CommandGroup
+from stationmaster.cli.progress_bars import transfer_bar
 from stationmaster.cli.table import Cell, Column, Row, print_table
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
@@ -123,8 +124,12 @@ def download(
 
       stationmaster models download cats ./loras
     """
-    with station_of(context, wake=False) as station, as_the_person():
-        copy = station.models.download(model, target)
+    with (
+        station_of(context, wake=False) as station,
+        transfer_bar(f"downloading {model}", hidden=as_json) as progress,
+        as_the_person(),
+    ):
+        copy = station.models.download(model, target, progress=progress)
     if as_json or options_of(context).as_json:
         from stationmaster.cli.answers import CopiedFile
 

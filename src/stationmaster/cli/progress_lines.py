@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from stationmaster.cli.terminal_output import overwrite_line, unguarded
+from stationmaster.cli.terminal_output import unguarded
 
 if TYPE_CHECKING:
     from stationmaster.station.datasets import (  # imports much that `jobs` does not need
@@ -23,48 +23,27 @@ _UNNOTICED_SECONDS = 2.0  # shorter waits need no line
 _TICK_SECONDS = 1.0
 
 
-@contextmanager
-def show_download(source: DatasetReference | None) -> Iterator[Progress | None]:
-    """A callback that shows the progress of a dataset's download on one line of the terminal.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Callbacks for the long parts of work on a dataset; None for a part that is not shown."""
 
-    None for a local dataset, and where standard error is not a terminal.
-    """
-    if source is None or isinstance(source, Path) or not sys.stderr.isatty():
-        yield None
-        return
-    try:
-        yield lambda done, total: overwrite_line(download_line(str(source), done, total))
-    finally:
-        overwrite_line("")
+    progress: Progress | None = None  # of its download, or of its upload to a server
+    packing: Progress | None = None
 
 
 @contextmanager
-def show_transfer(source: DatasetReference | None, *, uploads: bool) -> Iterator[Progress | None]:
-    """As `show_download`; with `uploads` the progress is that of a local dataset's upload to a server."""
-    if not (uploads and isinstance(source, Path)) or not sys.stderr.isatty():
-        with show_download(source) as progress:
-            yield progress
-        return
-    try:
-        yield lambda done, total: overwrite_line(upload_line(source.name, done, total))
-    finally:
-        overwrite_line("")
+def show_dataset(source: DatasetReference | None, *, uploads: bool = False, hidden: bool = False) -> Iterator[Shown]:
+    """Show how far a dataset is downloaded, packed, or with `uploads` sent to a server; one bar after the other."""
+    from stationmaster.cli.progress_bars import transfer_bar  # only commands with a dataset draw
 
-
-def upload_line(name: str, done: int, total: int) -> str:
-    """
-    >>> upload_line("cats", 1_500_000, 12_000_000)
-    'uploading cats: 1.5 of 12.0 MB'
-    """
-    return f"uploading {name}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
-
-
-def download_line(source: str, done: int, total: int) -> str:
-    """
-    >>> download_line("s3://pictures/cats", 1_500_000, 12_000_000)
-    'downloading s3://pictures/cats: 1.5 of 12.0 MB'
-    """
-    return f"downloading {source}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+    is_here = isinstance(source, Path)
+    name = (source.name if isinstance(source, Path) else "") or str(source)
+    verb = "uploading" if is_here else "downloading"
+    with (
+        transfer_bar(f"{verb} {name}", hidden=hidden or source is None or (is_here and not uploads)) as progress,
+        transfer_bar(f"packing {name}", hidden=hidden or source is None or (uploads and not is_here)) as packing,
+    ):
+        yield Shown(progress=progress, packing=packing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,15 @@ _PAUSES = (0.5, 1.0, 2.0, 5.0)  # seconds; the last one again and again
 
 
 def reconnected(
-    items: Callable[[], Iterator[Item]], probe: Callable[[], object], *, pause: Callable[[float], None] = time.sleep
+    items: Callable[[], Iterator[Item]],
+    probe: Callable[[], object],
+    *,
+    tell: Callable[[str], None] = note,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Item]:
     """What `items` yields; it is called again, to continue, whenever the connection was lost and `probe` answers again.
 
-    A note tells each loss once, and when the connection is back. Errors of other kinds are raised.
+    `tell` gets a sentence for each loss, and when the connection is back. Errors of other kinds are raised.
     """
     while True:
         try:
@@ -28,9 +32,9 @@ def reconnected(
             return
         except StationmasterError as problem:
             _require_lost(problem)
-            note(f"connection lost, trying again: {problem}")
+            tell(f"connection lost, trying again: {problem}")
         _wait_for(probe, pause)
-        note("connection is back")
+        tell("connection is back")
 
 
 def _wait_for(probe: Callable[[], object], pause: Callable[[float], None]) -> None:

@@ -14,6 +14,7 @@ from stationmaster.model import (
     Progress,
     Quote,
     RunHealth,
+    State,
     Transfer,
 )
 from stationmaster.money import MicroDollars, format_dollars
@@ -64,6 +65,14 @@ def stage_text(view: JobView) -> str:
     """The stage, with what runs besides training steps: `training: sampling for 2m`."""
     doing = activity(view.job.progress, now=view.now)
     return view.stage if doing is None else f"{view.stage}: {one_line(doing)}"
+
+
+def starting_text(view: JobView) -> str | None:
+    """What the provider reports of a machine that is not ready yet; None while there is none."""
+    job = view.job
+    if job.state is not State.PROVISIONING or job.outcome is not None or not job.machine.starting:
+        return None
+    return one_line(job.machine.starting)
 
 
 def speed_text(steps_per_second: float) -> str:

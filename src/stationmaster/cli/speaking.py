@@ -20,6 +20,8 @@ class Manner:
     quiet: bool = False
     #: Whether a terminal may be written on in colours; files and pipes never are.
     coloured: bool = True
+    #: Whether a terminal can draw a line again, which a dumb one cannot.
+    redraws: bool = True
 
 
 _manner: ContextVar[Manner] = ContextVar("manner")
@@ -29,8 +31,8 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1",
 
 def speak(environ: Mapping[str, str], *, quiet: bool) -> None:
     """Set the manner of this process, once the global options are known. See https://no-color.org."""
-    coloured = not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
-    _manner.set(Manner(quiet=quiet, coloured=coloured))
+    redraws = environ.get("TERM", "dumb") != "dumb"
+    _manner.set(Manner(quiet=quiet, coloured=redraws and not environ.get("NO_COLOR"), redraws=redraws))
 
 
 def _current() -> Manner:
@@ -64,6 +66,11 @@ def extra(text: str = "") -> None:
     """A line beside the result, on standard output: an explanation or a next step."""
     if not is_quiet():
         _write(sys.stdout, one_line(text))
+
+
+def can_redraw(stream: TextIO) -> bool:
+    """Whether a line on the stream can be drawn again in its place."""
+    return _current().redraws and stream.isatty()
 
 
 def is_coloured(stream: TextIO) -> bool:

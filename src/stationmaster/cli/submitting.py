@@ -13,7 +13,7 @@ import typer
 from stationmaster.cli.context import options_of, print_sentences
 from stationmaster.cli.offer_table import choose_offer
 from stationmaster.cli.person import Person, TerminalPerson, ask_yes_or_no
-from stationmaster.cli.progress_lines import show_transfer
+from stationmaster.cli.progress_lines import show_dataset
 from stationmaster.cli.speaking import hint, is_quiet, note
 from stationmaster.errors import StationmasterError, UserError
 from stationmaster.model import Job
@@ -76,8 +76,8 @@ def submit_confirmed(
     if there is not None:
         return Submission(job=there, created=False, started_worker=_ensure_worker_note(context, here, is_new=False))
     dataset = request.dataset if isinstance(request, TrainRequest) else None
-    with show_transfer(dataset, uploads=here is None) as progress:
-        proposal = station.proposals.propose(request, progress=progress)
+    with show_dataset(dataset, uploads=here is None, hidden=bool(context.params.get("as_json"))) as bars:
+        proposal = station.proposals.propose(request, progress=bars.progress, packing=bars.packing)
     with withdraw_if_left(station, proposal):
         asks = confirm is not None or not (yes or not proposal.terms.quote.cost_high)
         if asks or not is_quiet():  # a question about money shows what it is about

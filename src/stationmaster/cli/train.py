@@ -12,7 +12,7 @@ from stationmaster.cli.context import JsonOption, given_path, options_of, print_
 from stationmaster.cli.conversation import ask_for_missing, needs_questions
 from stationmaster.cli.live import follow
 from stationmaster.cli.person import TerminalPerson, can_converse
-from stationmaster.cli.progress_lines import show_transfer
+from stationmaster.cli.progress_lines import show_dataset
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines
 from stationmaster.cli.repeatable import train_command
@@ -110,7 +110,7 @@ def train(
             print_lines(["", "the same without questions:", f"  {command}", ""])
         request = written.overlaid(given).request()
         if dry_run:
-            return _show_plan(_check(station, request), as_json=as_json)
+            return _show_plan(_check(station, request, as_json=as_json), as_json=as_json)
         shown = nothing_shown if as_json else quote_lines
         submitted = submit_confirmed(context, station, request, shown=shown, yes=yes)
         _report(station, submitted, watch=watch, as_json=as_json)
@@ -132,9 +132,9 @@ def _ask(station: Station, job: JobFile) -> JobFile:
     )
 
 
-def _check(station: Station, request: TrainRequest) -> Terms:
-    with show_transfer(request.dataset, uploads=not isinstance(station, LocalStation)) as progress:
-        return station.proposals.check(request, progress=progress)
+def _check(station: Station, request: TrainRequest, *, as_json: bool) -> Terms:
+    with show_dataset(request.dataset, uploads=not isinstance(station, LocalStation), hidden=as_json) as bars:
+        return station.proposals.check(request, progress=bars.progress, packing=bars.packing)
 
 
 def _report(station: Station, submitted: Submission, *, watch: bool, as_json: bool) -> None:

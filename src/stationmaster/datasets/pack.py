@@ -31,6 +31,9 @@ from stationmaster.datasets.tree import (
 from stationmaster.errors import DatasetInvalid, DiskFull, UserError
 from stationmaster.files import rename_durably
 
+#: Called with (bytes packed so far, bytes of all files).
+Progress = Callable[[int, int], None]
+
 _CHUNK = 1 << 20
 _SMALL = 1 << 16  # read at once
 _PADDING = bytes(BLOCK)
@@ -89,19 +92,23 @@ class Packed:
         return self.manifest.fingerprint
 
 
-def pack(folder: Path, target: Path, *, compression: Compression = Compression.NONE) -> Packed:
+def pack(
+    folder: Path, target: Path, *, compression: Compression = Compression.NONE, progress: Progress | None = None
+) -> Packed:
     """Write `folder` as the tar file `target`, atomically; hidden files are skipped.
 
     Names are sorted, owner, mode and time are fixed: the same content gives the same bytes on any machine.
     Raises DatasetInvalid (a file changed meanwhile, links out of the folder, cannot be read) and DiskFull.
     """
-    return _pack(folder, target.parent, lambda _: target, compression)
+    return _pack(folder, target.parent, lambda _: target, compression, progress)
 
 
-def pack_into(folder: Path, directory: Path, *, compression: Compression = Compression.NONE) -> Packed:
+def pack_into(
+    folder: Path, directory: Path, *, compression: Compression = Compression.NONE, progress: Progress | None = None
+) -> Packed:
     """As `pack`, into `directory`, named by the archive's SHA-256."""
     suffix = ".tar" if compression is Compression.NONE else ".tar.zst"
-    return _pack(folder, directory, lambda sha256: directory / f"{sha256}{suffix}", compression)
+    return _pack(folder, directory, lambda sha256: directory / f"{sha256}{suffix}", compression, progress)
 
 
 def require_replaceable(target: Path, *, force: bool = False) -> None:
@@ -165,7 +172,13 @@ def record_file(entry: TreeEntry, take: Callable[[bytes], None]) -> FileRecord:
     return FileRecord(path=entry.path, size=entry.size, sha256=digest.hexdigest())
 
 
-def _pack(folder: Path, directory: Path, name: Callable[[str], Path], compression: Compression) -> Packed:
+def _pack(
+    folder: Path,
+    directory: Path,
+    name: Callable[[str], Path],
+    compression: Compression,
+    progress: Progress | None,
+) -> Packed:
     entries = _packable(folder)
     _prepare(directory, folder)
     compressor = new_compressor(compression)
@@ -173,7 +186,7 @@ def _pack(folder: Path, directory: Path, name: Callable[[str], Path], compressio
         _require_room(directory, sum(entry.size for entry in entries) + 3 * BLOCK * len(entries))
     with _new_file(directory) as (temporary, file):
         with ArchiveWriter(file, compressor) as archive:
-            manifest = Manifest(files=tuple(_write_tar(entries, archive)))
+            manifest = Manifest(files=tuple(_write_tar(entries, archive, progress)))
         target = name(archive.sha256)
         rename_durably(temporary, target)
     return Packed(path=target, sha256=archive.sha256, size=archive.size, files=len(entries), manifest=manifest)
@@ -269,17 +282,36 @@ def _unwritable(directory: Path, exc: OSError) -> UserError:
     )
 
 
-def _write_tar(entries: tuple[TreeEntry, ...], archive: ArchiveWriter) -> Iterator[FileRecord]:
+def _write_tar(
+    entries: tuple[TreeEntry, ...], archive: ArchiveWriter, progress: Progress | None
+) -> Iterator[FileRecord]:
     written_folders: set[str] = set()
+    told = _Told(progress, sum(entry.size for entry in entries))
     for entry in entries:
         if "/" in entry.path and entry.folder not in written_folders:
             for folder in _parents(entry.path):
                 if folder not in written_folders:
                     written_folders.add(folder)
                     archive.write(folder_header(folder))
-        yield _write_small(entry, archive) if entry.size <= _SMALL else _write_large(entry, archive)
+        yield _write_small(entry, archive) if entry.size <= _SMALL else _write_large(entry, archive, told)
+        if entry.size <= _SMALL:
+            told.add(entry.size)
     archive.write(bytes(2 * BLOCK))
     archive.write(bytes(-archive.received % RECORD))
+
+
+class _Told:
+    """How many bytes of all files are packed, for who wants to know."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def add(self, size: int) -> None:
+        self._done += size
+        if self._progress is not None:
+            self._progress(self._done, self._total)
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -296,9 +328,13 @@ def _write_small(entry: TreeEntry, archive: ArchiveWriter) -> FileRecord:
     return FileRecord(path, size, hashlib.sha256(data).hexdigest())
 
 
-def _write_large(entry: TreeEntry, archive: ArchiveWriter) -> FileRecord:
+def _write_large(entry: TreeEntry, archive: ArchiveWriter, told: _Told) -> FileRecord:
+    def take(data: bytes) -> None:
+        archive.write(data)
+        told.add(len(data))
+
     archive.write(file_header(entry.path, entry.size))
-    record = record_file(entry, archive.write)
+    record = record_file(entry, take)
     archive.write(_PADDING[: -entry.size % BLOCK])
     return record
 

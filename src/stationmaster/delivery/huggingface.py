@@ -20,6 +20,7 @@ from stationmaster.delivery.hub_calls import HubCalls, reading_answer, require_s
 from stationmaster.delivery.hub_files import HubEntry, HubFile
 from stationmaster.delivery.hub_upload import SourcedFile, put_files, read_back, remove_file
 from stationmaster.delivery.signed_requests import Piece, SendResult, Source
+from stationmaster.delivery.verified_write import Progress
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused
 from stationmaster.files import sha256_of
 
@@ -121,14 +122,16 @@ class HubClient:
         }
         _raise_for_answer(await _run_child(json.dumps(order).encode(), {"HF_ENDPOINT": self.url}))
 
-    async def download(self, address: str, target: Path, *, sha256: str, size: int) -> None:
+    async def download(
+        self, address: str, target: Path, *, sha256: str, size: int, progress: Progress | None = None
+    ) -> None:
         """Download the file at an hf:// address to `target` and verify it; resumes an interrupted download.
 
         No more than `size` bytes are written.
         """
         part = target.with_name(f".{target.name}.part")
         part.parent.mkdir(parents=True, exist_ok=True)
-        await self._read_into(part, _resolve_path(address), most_bytes=size)
+        await self._read_into(part, _resolve_path(address), most_bytes=size, progress=progress)
         if await asyncio.to_thread(sha256_of, part) != sha256:
             part.unlink()
             raise DeliveryRefused(f"{address} is not the model that was published: its SHA-256 differs")
@@ -160,7 +163,7 @@ class HubClient:
     async def close(self) -> None:
         await self._calls.close()
 
-    async def _read_into(self, part: Path, path: str, *, most_bytes: int) -> None:
+    async def _read_into(self, part: Path, path: str, *, most_bytes: int, progress: Progress | None) -> None:
         have = await asyncio.to_thread(_size, part)
         async with self._calls.stream(path, headers={"Range": f"bytes={have}-"} if have else {}) as answer:
             if answer.status_code == 416:
@@ -171,6 +174,8 @@ class HubClient:
                     if file.tell() + len(chunk) > most_bytes:
                         raise DeliveryRefused(f"the Hub: GET {path} has more than the {most_bytes} bytes of the model")
                     file.write(chunk)
+                    if progress is not None:
+                        progress(file.tell(), most_bytes)
 
 
 class _LocalSource:

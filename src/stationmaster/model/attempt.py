@@ -51,6 +51,7 @@ class RentedMachine:
     login_problem: str | None = None
     refused_offers: tuple[str, ...] = ()
     waits_for: str | None = None  # why it is not its turn yet
+    starting: str | None = None  # what its provider reported last while it started, such as the pull of its image
     absences: int = 0  # consecutive listings of the provider that lacked it
     gone_read_at: float | None = None  # when a read of this machine alone first found it gone
     starts: int = 0  # how often it was started again after it had stopped

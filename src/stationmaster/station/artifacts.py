@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from stationmaster.station.stored_file import StoredFile
+from stationmaster.station.stored_file import Progress, StoredFile
 
-__all__ = ["IMAGE_SUFFIXES", "Artifact", "Artifacts", "StoredFile", "Thumbnail"]
+__all__ = ["IMAGE_SUFFIXES", "Artifact", "Artifacts", "Progress", "StoredFile", "Thumbnail"]
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif")
 
@@ -60,9 +60,9 @@ class Artifacts(Protocol):
         or too large.
         """
 
-    def pull(self, job_id: str, target: Path) -> Sequence[Path]:
+    def pull(self, job_id: str, target: Path, *, progress: Progress | None = None) -> Sequence[Path]:
         """Copy a job's downloaded files to a folder and verify them; each file keeps its path on the machine.
 
-        Raises NotFound if there are none yet, TransferFailed for a file that has changed, UserError for a folder that
-        is not writable.
+        `progress` is called with the bytes of all files. Raises NotFound if there are none yet, TransferFailed for a
+        file that has changed, UserError for a folder that is not writable.
         """

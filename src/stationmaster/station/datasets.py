@@ -94,8 +94,10 @@ class Datasets(Protocol):
         zstd: bool = False,
         force: bool = False,
         progress: Progress | None = None,
+        packing: Progress | None = None,
     ) -> PackedDataset:
         """Write a dataset as one tar file, and its manifest beside it; the same content gives the same bytes.
+        `packing` is called while it is written, `progress` while the dataset is downloaded.
 
         If the target is a folder, the file is named after its hash. Raises as `check` does, and UserError if the file
         would overwrite something that is not an archive (unless `force`), or cannot be written.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from stationmaster.model import TrainedModel
-from stationmaster.station.stored_file import StoredFile
+from stationmaster.station.stored_file import Progress, StoredFile
 
 ModelCursor = tuple[float, str]
 """The time of creation and the slug of a model."""
@@ -28,7 +28,7 @@ class Models(Protocol):
     def file(self, reference: str) -> StoredFile:
         """The model's weights, from the nearest of its locations. Raises NotFound, DeliveryError, TransferFailed."""
 
-    def download(self, reference: str, target: Path) -> Path:
+    def download(self, reference: str, target: Path, *, progress: Progress | None = None) -> Path:
         """Copy a model to a folder, from any of its locations, and verify it.
 
         Raises NotFound, DeliveryError, TransferFailed, and UserError for a folder that is not writable.

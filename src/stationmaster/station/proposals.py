@@ -198,16 +198,16 @@ Asked = TrainRequest | RetryRequest | AdoptRequest
 
 
 class Proposals(Protocol):
-    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Terms:
         """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing.
 
         For a training that runs already its machine is looked at. If this computer is the machine and lacks the disk,
         that is a note. If no offer fits, the terms of a new training have no price and say why.
 
-        `progress` is called while a dataset is downloaded.
+        `progress` is called while a dataset is downloaded or uploaded, `packing` while it is packed on this computer.
         """
 
-    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Proposal:
         """Check a request as `check` does and store the result, with the packed dataset, until it expires.
 
         Raises ConfigInvalid if the provider's machines would refuse our login.

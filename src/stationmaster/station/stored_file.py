@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+Progress = Callable[[int, int], None]
+"""Called with the bytes transferred so far and all bytes."""
+
+
+def shifted(progress: Progress | None, *, done: int, total: int) -> Progress | None:
+    """The progress of one file as that of all files, of which so many bytes were done before."""
+    if progress is None:
+        return None
+    return lambda now, _: progress(done + now, total)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:

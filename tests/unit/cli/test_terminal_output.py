@@ -23,7 +23,7 @@ from tests.support.jobs.hostile_texts import CONTROLS, ESCAPES
 _FACES = [Path(str(package.__file__)).parent for package in (stationmaster.cli, stationmaster.tui)]
 _DRAWS = {"terminal_output.py", "console.py", "running.py"}
 """What may send escape sequences of our own to a terminal; `running.py` restores it after the app."""
-_MAY_ASK_FOR_THE_TERMINAL = {*_DRAWS, "progress_lines.py", "logging.py", "speaking.py"}
+_MAY_ASK_FOR_THE_TERMINAL = {*_DRAWS, "progress_bars.py", "progress_lines.py", "logging.py", "speaking.py"}
 """What draws on it, or colours text that it has made printable."""
 _AROUND = {("sys", "__stdout__"), ("sys", "__stderr__"), ("os", "write"), ("os", "writev"), ("os", "fdopen")}
 

@@ -122,3 +122,25 @@ def test_a_transfer_gets_a_line_per_tenth() -> None:
 
     lines = printed(sending(0), sending(1_000_000), sending(50_000_000), sending(50_000_000))
     assert [line.split(maxsplit=1)[1] for line in lines] == ["sending 0.0 of 100.0 MB", "sending 50.0 of 100.0 MB"]
+
+
+def provisioning(message: str | None) -> JobView:
+    found = view(Progress(), state=State.PROVISIONING, watching=Watching())
+    return replace(found, job=replace(found.job, machine=replace(found.job.machine, starting=message)))
+
+
+def test_the_pull_of_an_image_is_told_once_however_its_counters_move() -> None:
+    lines = printed(
+        provisioning(None),
+        provisioning("Pulling trainer: 1.5 MB"),
+        provisioning("Pulling trainer: 7 MB"),
+        provisioning("Extracting"),
+        provisioning("Pulling trainer: 9 MB"),
+    )
+    assert lines == ["PROVISIONING", "PROVISIONING       Pulling trainer: 1.5 MB", "PROVISIONING       Extracting"]
+    assert line_of(provisioning("Extracting"), "machine") == "Extracting"
+
+
+def test_no_two_lines_differ_only_in_a_clock() -> None:
+    later = replace(SAMPLING, eta_seconds=700.0, steps_per_second=0.4)
+    assert len(printed(view(SAMPLING), view(), view(later), view(replace(TRAINING, eta_seconds=690.0)))) == 2

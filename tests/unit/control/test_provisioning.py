@@ -446,3 +446,11 @@ def test_a_further_attempt_and_a_further_refusal_do_not_repeat_that() -> None:
         assert isinstance(step.then, Create)
         assert step.write is not None
         assert step.write.events == ()
+
+
+def test_what_the_provider_reports_of_a_starting_machine_is_kept_for_who_watches() -> None:
+    starting = machine(status=MachineStatus.CREATING, message="trainer:1: Pulling from maker/trainer " + "x" * 500)
+    kept = after(decide(seen(rental(), listing(starting)), POLICY)).machine.starting
+    assert kept is not None
+    assert kept.startswith("trainer:1: Pulling from maker/trainer")
+    assert len(kept) == 200

@@ -14,6 +14,7 @@ from stationmaster.delivery.artifact_store import FolderArtifacts
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.model_card import Sample, render_card
+from stationmaster.delivery.verified_write import Progress
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.files import sha256_of
 from stationmaster.model import Place, TrainedModel
@@ -42,19 +43,22 @@ async def publish_from_home(model: TrainedModel, hub: HubClient) -> TrainedModel
     return model.at(hub_place(repo, model.file_name, hub))
 
 
-async def download(model: TrainedModel, target: Path, destinations: Destinations) -> Path:
+async def download(
+    model: TrainedModel, target: Path, destinations: Destinations, *, progress: Progress | None = None
+) -> Path:
     """Put a verified copy into the folder `target`, from the nearest place that has the weights. Raises NotFound."""
     goal = target / model.file_name
     await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
     if (home := model.place(HOME)) is not None and await asyncio.to_thread(_is_there, home, model):
         weights = Path(home.address)
-        await asyncio.to_thread(FolderArtifacts(weights.parent).get, weights.name, goal, sha256=model.sha256)
+        near = FolderArtifacts(weights.parent)
+        await asyncio.to_thread(near.get, weights.name, goal, sha256=model.sha256, progress=progress)
     elif (bucket := model.place(BUCKET)) is not None and destinations.bucket is not None:
         store, bucket_address = destinations.bucket.artifacts, destinations.bucket.bucket.location()
         key = bucket.address.removeprefix(bucket_address).strip("/")
-        await asyncio.to_thread(store.get, key, goal, sha256=model.sha256)
+        await asyncio.to_thread(store.get, key, goal, sha256=model.sha256, progress=progress)
     elif (hub := model.place(HUB)) is not None and destinations.hub is not None:
-        await destinations.hub.download(hub.address, goal, sha256=model.sha256, size=model.size)
+        await destinations.hub.download(hub.address, goal, sha256=model.sha256, size=model.size, progress=progress)
     else:
         raise not_within_reach(model)
     return goal

@@ -7,12 +7,13 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from stationmaster.errors import NotFound
-from stationmaster.station.artifacts import Artifact, StoredFile, Thumbnail
+from stationmaster.station.artifacts import Artifact, Progress, StoredFile, Thumbnail
 from stationmaster.station.http.connection import Connection
 from stationmaster.station.http.downloads import remote_file, save_file
 from stationmaster.station.http.jobs import path_of_job
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.pulled_tree import require_no_links, target_paths
+from stationmaster.station.stored_file import shifted
 from stationmaster.station.wire.artifacts import ArtifactDocument
 
 
@@ -39,7 +40,7 @@ class HttpArtifacts:
         version = found.headers.get("etag", "").strip('"')
         return Thumbnail(data=found.content, media_type=found.headers["content-type"], version=version)
 
-    def pull(self, job_id: str, target: Path) -> Sequence[Path]:
+    def pull(self, job_id: str, target: Path, *, progress: Progress | None = None) -> Sequence[Path]:
         files = [each for each in self.listed(job_id) if each.is_available]
         if not files:
             raise NotFound(
@@ -49,8 +50,10 @@ class HttpArtifacts:
         with user_errors_of_files("choose a folder that you can write to"):
             for goal in goals:
                 require_no_links(goal, target)
+            done, total = 0, sum(file.size for file in files)
             for file, goal in zip(files, goals, strict=True):
-                save_file(self._open(job_id, file), goal)
+                save_file(self._open(job_id, file), goal, progress=shifted(progress, done=done, total=total))
+                done += file.size
         return goals
 
     def _open(self, job_id: str, file: Artifact) -> StoredFile:

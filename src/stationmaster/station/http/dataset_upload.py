@@ -30,6 +30,7 @@ def upload_dataset(
     path: Path,
     *,
     progress: Progress | None = None,
+    packing: Progress | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> UploadReference:
     """Upload a folder or an archive; the reference that the server knows it by. What is there already is not sent.
@@ -39,7 +40,7 @@ def upload_dataset(
     """
     uploads = HttpDatasetUploads(connection)
     owner = connection.get("/api/server", ServerDocument).caller.user
-    with _packed(path) as archive:
+    with _packed(path, packing) as archive:
         label = _label(path)
         upload = uploads.start(NewUpload(owner=owner, name=label, sha256=archive.sha256, size=archive.size))
         if not upload.is_complete:
@@ -56,10 +57,10 @@ class _Archive:
 
 
 @contextmanager
-def _packed(path: Path) -> Iterator[_Archive]:
+def _packed(path: Path, packing: Progress | None) -> Iterator[_Archive]:
     if path.is_dir():
         with tempfile.TemporaryDirectory(prefix="stationmaster-upload-") as scratch:
-            packed = pack_into(path, Path(scratch))
+            packed = pack_into(path, Path(scratch), progress=packing)
             yield _Archive(path=packed.path, name="dataset.tar", sha256=packed.sha256, size=packed.size)
         return
     if not path.is_file():

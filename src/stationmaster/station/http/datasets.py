@@ -53,8 +53,9 @@ class HttpDatasets:
         zstd: bool = False,
         force: bool = False,
         progress: Progress | None = None,
+        packing: Progress | None = None,
     ) -> PackedDataset:
-        return pack_source(open_dataset(_here(source)), target, zstd=zstd, force=force)
+        return pack_source(open_dataset(_here(source)), target, zstd=zstd, force=force, packing=packing)
 
     def write_sample(self, folder: Path | None = None) -> SampleSet:
         if folder is None:

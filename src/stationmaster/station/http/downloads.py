@@ -12,7 +12,7 @@ from stationmaster.delivery.verified_write import bytes_there, write_verified
 from stationmaster.errors import ServerError, TransferFailed
 from stationmaster.files import sha256_of
 from stationmaster.station.http.connection import Connection, Parameters, text_of
-from stationmaster.station.stored_file import StoredFile
+from stationmaster.station.stored_file import Progress, StoredFile
 
 _CHUNK_BYTES = 256 << 10
 _TRIES = 5  # of a download whose connection breaks off
@@ -24,7 +24,7 @@ def remote_file(
     return StoredFile(name=name, size=size, sha256=sha256, read=partial(_read, connection, path, parameters, sha256))
 
 
-def save_file(file: StoredFile, target: Path) -> None:
+def save_file(file: StoredFile, target: Path, *, progress: Progress | None = None) -> None:
     """Download the file to `target` and verify it; goes on behind what an interrupted download left.
 
     A file that is there already stays. Raises TransferFailed, DiskFull, OSError, and what the server answers.
@@ -37,7 +37,7 @@ def save_file(file: StoredFile, target: Path) -> None:
         chunks = file.read(offset, file.size)
         try:
             write_verified(
-                chunks, target, origin=file.name, sha256=file.sha256, size=file.size, progress=None, offset=offset
+                chunks, target, origin=file.name, sha256=file.sha256, size=file.size, progress=progress, offset=offset
             )
             return
         except ServerError:

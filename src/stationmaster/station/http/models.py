@@ -12,7 +12,7 @@ from stationmaster.station.http.connection import Connection, segment
 from stationmaster.station.http.downloads import remote_file, save_file
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.models import ModelCursor
-from stationmaster.station.stored_file import StoredFile
+from stationmaster.station.stored_file import Progress, StoredFile
 from stationmaster.station.wire.models import ModelDocument, cursor_text
 
 _PAGE = 500
@@ -42,13 +42,13 @@ class HttpModels:
     def file(self, reference: str) -> StoredFile:
         return self._open(self.find(reference))
 
-    def download(self, reference: str, target: Path) -> Path:
+    def download(self, reference: str, target: Path, *, progress: Progress | None = None) -> Path:
         model = self.find(reference)
         if not has_safe_name(model.file_name) or PurePosixPath(model.file_name).name != model.file_name:
             raise TransferFailed(f"{model.file_name!r} is not a valid name of a file; nothing was downloaded")
         with user_errors_of_files("choose a folder that you can write to"):
             target.mkdir(parents=True, exist_ok=True)
-            save_file(self._open(model), target / model.file_name)
+            save_file(self._open(model), target / model.file_name, progress=progress)
         return target / model.file_name
 
     def _open(self, model: TrainedModel) -> StoredFile:

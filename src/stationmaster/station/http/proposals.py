@@ -50,24 +50,24 @@ class HttpProposals:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Terms:
         if isinstance(request, AdoptRequest):
             adopt = _adopt(request)
             return self._connection.post("/api/adoptions/terms", TermsDocument, adopt, patient=True).value()
         if isinstance(request, RetryRequest):
             path, again = _retry(request)
             return self._connection.post(f"{path}/terms", TermsDocument, again, patient=True).value()
-        body = self._body(request, progress)
+        body = self._body(request, progress, packing)
         return self._connection.post("/api/terms", TermsDocument, body, patient=True).value()
 
-    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Proposal:
         if isinstance(request, AdoptRequest):
             adopt = _adopt(request)
             return self._connection.post("/api/adoptions", ProposalDocument, adopt, patient=True).value()
         if isinstance(request, RetryRequest):
             path, again = _retry(request)
             return self._connection.post(path, ProposalDocument, again, patient=True).value()
-        body = self._body(request, progress)
+        body = self._body(request, progress, packing)
         return self._connection.post("/api/proposals", ProposalDocument, body, patient=True).value()
 
     def find(self, proposal_id: str) -> Proposal:
@@ -81,7 +81,7 @@ class HttpProposals:
 
     def enqueue(self, request: TrainRequest, *, key: str | None = None, user: str = SINGLE_USER) -> Accepted:
         """The server takes the user from the token."""
-        body = self._body(request, None)
+        body = self._body(request)
         headers = {} if key is None else {"Idempotency-Key": key}
 
         def ask() -> Accepted:
@@ -108,7 +108,9 @@ class HttpProposals:
             )
         return self._connection.post("/api/estimates", EstimateDocument, body, patient=True).estimate()
 
-    def _body(self, request: TrainRequest, progress: Progress | None) -> JobFile:
+    def _body(
+        self, request: TrainRequest, progress: Progress | None = None, packing: Progress | None = None
+    ) -> JobFile:
         """The request with a dataset that the server can read. What is wrong with it is said before an upload."""
         JobFile.of(request).request()
         if not isinstance(request.dataset, Path):
@@ -117,7 +119,7 @@ class HttpProposals:
         if not source.exists():
             raise NotFound(f"there is no dataset at {source}", hint="pass the folder with the images and captions")
         resolve(HttpRecipes(self._connection).find(request.recipe), request.parameters)
-        uploaded = upload_dataset(self._connection, source, progress=progress)
+        uploaded = upload_dataset(self._connection, source, progress=progress, packing=packing)
         return JobFile.of(replace(request, dataset=uploaded, name=request.name or source.name or None))
 
 

@@ -17,11 +17,12 @@ from stationmaster.model import Checkpoint
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
 from stationmaster.settings import Settings
-from stationmaster.station.artifacts import Artifact, StoredFile, Thumbnail
+from stationmaster.station.artifacts import Artifact, Progress, StoredFile, Thumbnail
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.stored_files import bucket_file, local_file
 from stationmaster.station.pulled_tree import require_no_links, target_paths
+from stationmaster.station.stored_file import shifted
 
 
 class LocalArtifacts:
@@ -65,7 +66,7 @@ class LocalArtifacts:
             kept.put(job_id, found.sha256, width, data)
         return Thumbnail(data=data, media_type=MEDIA_TYPE, version=f"{found.sha256}-{width}")
 
-    def pull(self, job_id: str, target: Path) -> Sequence[Path]:
+    def pull(self, job_id: str, target: Path, *, progress: Progress | None = None) -> Sequence[Path]:
         files = self._store.checkpoints.of_job(job_id)
         safe = [one for one in files if is_for_people(one) and is_available(one, self._settings)]
         if not safe:
@@ -76,7 +77,11 @@ class LocalArtifacts:
         with user_errors_of_files("choose a folder that you can write to"):
             for goal in goals:
                 require_no_links(goal, target)
-            return [copy_file(one, goal, self._settings) for one, goal in zip(safe, goals, strict=True)]
+            done, total = 0, sum(one.size for one in safe)
+            for one, goal in zip(safe, goals, strict=True):
+                copy_file(one, goal, self._settings, progress=shifted(progress, done=done, total=total))
+                done += one.size
+            return goals
 
     def _find(self, job_id: str, path: str, attempt: int | None) -> Checkpoint:
         """The file by its exact name among those that are stored: no path is made of what a person typed."""
@@ -153,12 +158,12 @@ def _is_unchanged(place: Path, file: Checkpoint) -> bool:
     return place.is_file() and sha256_of(place) == file.sha256
 
 
-def copy_file(file: Checkpoint, target: Path, settings: Settings) -> Path:
+def copy_file(file: Checkpoint, target: Path, settings: Settings, *, progress: Progress | None = None) -> Path:
     """Copy the file to `target` and verify it. Raises TransferFailed if it has changed, and DeliveryError."""
     assert file.location is not None, "an available file has a location"
     assert file.sha256 is not None, "a verified file has a hash"
     with _open_location(file.location, settings) as (store, key):
-        store.get(key, target, sha256=file.sha256)
+        store.get(key, target, sha256=file.sha256, progress=progress)
     return target
 
 

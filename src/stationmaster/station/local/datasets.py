@@ -48,9 +48,10 @@ class LocalDatasets:
         zstd: bool = False,
         force: bool = False,
         progress: Progress | None = None,
+        packing: Progress | None = None,
     ) -> PackedDataset:
         opened = open_source(source, self._settings, progress=progress)
-        return pack_source(opened, target, zstd=zstd, force=force)
+        return pack_source(opened, target, zstd=zstd, force=force, packing=packing)
 
     def write_sample(self, folder: Path | None = None) -> SampleSet:
         place = self._settings.home / "demo" / "images" if folder is None else folder
@@ -60,14 +61,19 @@ class LocalDatasets:
 
 
 def pack_source(
-    source: AbstractContextManager[Path], target: Path, *, zstd: bool = False, force: bool = False
+    source: AbstractContextManager[Path],
+    target: Path,
+    *,
+    zstd: bool = False,
+    force: bool = False,
+    packing: Progress | None = None,
 ) -> PackedDataset:
     """Pack the folder that `source` opens. Raises as `Datasets.pack` does."""
     pack.require_replaceable(target, force=force)
     compression = Compression.ZSTD if zstd else Compression.NONE
     write = pack.pack_into if target.is_dir() else pack.pack
     with source as folder:
-        packed = write(folder, target, compression=compression)
+        packed = write(folder, target, compression=compression, progress=packing)
     return PackedDataset(
         path=packed.path,
         sha256=packed.sha256,

@@ -23,7 +23,7 @@ from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.stored_files import bucket_file, hub_file, local_file
 from stationmaster.station.local.wrong_names import no_such_model
 from stationmaster.station.models import ModelCursor
-from stationmaster.station.stored_file import StoredFile
+from stationmaster.station.stored_file import Progress, StoredFile
 from stationmaster.store.store import Store
 
 
@@ -78,10 +78,10 @@ class LocalModels:
             return hub_file(hub.address, self._settings, **about)
         raise not_within_reach(model)
 
-    def download(self, reference: str, target: Path) -> Path:
+    def download(self, reference: str, target: Path, *, progress: Progress | None = None) -> Path:
         """Copy the model to the folder and verify it. Raises NotFound, DeliveryError, TransferFailed, UserError."""
         with user_errors_of_files("choose a folder that you can write to"):
-            return asyncio.run(_download(self.find(reference), target, self._settings, self._store))
+            return asyncio.run(_download(self.find(reference), target, self._settings, self._store, progress))
 
 
 async def _publish(model: TrainedModel, settings: Settings) -> TrainedModel:
@@ -92,10 +92,12 @@ async def _publish(model: TrainedModel, settings: Settings) -> TrainedModel:
         await hub.close()
 
 
-async def _download(model: TrainedModel, target: Path, settings: Settings, store: Store) -> Path:
+async def _download(
+    model: TrainedModel, target: Path, settings: Settings, store: Store, progress: Progress | None
+) -> Path:
     hub = open_hub(settings) if settings.hf_token is not None else None
     destinations = Destinations(hub=hub, bucket=open_job_bucket(settings, store))
     try:
-        return await download(model, target, destinations)
+        return await download(model, target, destinations, progress=progress)
     finally:
         await destinations.close()

@@ -73,7 +73,7 @@ class LocalProposals:
         self._store = installation.store
         self._jobs = LocalJobs(installation)
 
-    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Terms:
         if isinstance(request, AdoptRequest):
             return self._adoption(request, job_id="JOB" if request.id is None else checked_id(request.id)).terms
         if isinstance(request, RetryRequest):
@@ -82,7 +82,7 @@ class LocalProposals:
         job_id = "JOB" if request.id is None else checked_id(request.id)
         return self._check(request, job_id=job_id, progress=progress, is_dry_run=True).terms
 
-    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Proposal:
         if isinstance(request, AdoptRequest):
             adoption = self._adoption(request, job_id=checked_id(request.id))
             return self._store_proposal(adoption.spec, adoption.terms)
@@ -90,7 +90,7 @@ class LocalProposals:
             return self._propose_again(request)
         self._require_key(request.provider, request.account)
         checked = self._check(request, job_id=checked_id(request.id), progress=progress)
-        proposal = self._store_proposal(self._make_spec(checked, request), checked.terms)
+        proposal = self._store_proposal(self._make_spec(checked, request, packing), checked.terms)
         if not self._is_packed(proposal):  # removed meanwhile, with the last other job that used it
             self._pack(checked)
         return proposal
@@ -245,7 +245,7 @@ class LocalProposals:
     def _is_packed(self, proposal: Proposal) -> bool:
         return Path(self._store.proposals.get(proposal.id).spec.dataset.archive).is_file()
 
-    def _make_spec(self, checked: Checked, request: TrainRequest) -> JobSpec:
+    def _make_spec(self, checked: Checked, request: TrainRequest, packing: Progress | None) -> JobSpec:
         """Pack the dataset locally under its hash, and return the specification."""
         terms = checked.terms
         return JobSpec(
@@ -254,7 +254,7 @@ class LocalProposals:
             recipe=terms.recipe,
             provider=terms.provider,
             owner=request.owner,
-            dataset=self._pack(checked),
+            dataset=self._pack(checked, packing),
             quote=terms.quote,
             max_seconds=terms.max_seconds,
             max_spend=terms.max_spend,
@@ -266,11 +266,11 @@ class LocalProposals:
             machine=request.machine,
         )
 
-    def _pack(self, checked: Checked) -> DatasetRef:
+    def _pack(self, checked: Checked, packing: Progress | None = None) -> DatasetRef:
         folder = self._settings.home / "datasets"
         folder.mkdir(parents=True, exist_ok=True)
         with checked.dataset.opened() as source:
-            packed = pack_into(source, folder)
+            packed = pack_into(source, folder, progress=packing)
         write_manifest(packed)  # to verify a machine that downloads the files itself
         return DatasetRef(
             source=checked.dataset.source,

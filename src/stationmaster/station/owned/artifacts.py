@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stationmaster.model import Caller
-from stationmaster.station.artifacts import Artifact, Artifacts, StoredFile, Thumbnail
+from stationmaster.station.artifacts import Artifact, Artifacts, Progress, StoredFile, Thumbnail
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.owned.rights import own_job
 
@@ -26,8 +26,8 @@ class OwnedArtifacts:
     def thumbnail(self, job_id: str, path: str, *, attempt: int | None = None, width: int = 256) -> Thumbnail:
         return self._all.thumbnail(self._own(job_id), path, attempt=attempt, width=width)
 
-    def pull(self, job_id: str, target: Path) -> Sequence[Path]:
-        return self._all.pull(self._own(job_id), target)
+    def pull(self, job_id: str, target: Path, *, progress: Progress | None = None) -> Sequence[Path]:
+        return self._all.pull(self._own(job_id), target, progress=progress)
 
     def _own(self, job_id: str) -> str:
         return own_job(self._caller, self._jobs, job_id).id

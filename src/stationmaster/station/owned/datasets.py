@@ -48,6 +48,7 @@ class OwnedDatasets:
         zstd: bool = False,
         force: bool = False,
         progress: Progress | None = None,
+        packing: Progress | None = None,
     ) -> PackedDataset:
         raise _refused()
 

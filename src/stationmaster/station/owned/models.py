@@ -8,7 +8,7 @@ from pathlib import Path
 from stationmaster.model import Caller, Right, TrainedModel
 from stationmaster.station.models import ModelCursor, Models
 from stationmaster.station.owned.rights import require
-from stationmaster.station.stored_file import StoredFile
+from stationmaster.station.stored_file import Progress, StoredFile
 
 
 class OwnedModels:
@@ -33,8 +33,8 @@ class OwnedModels:
     def file(self, reference: str) -> StoredFile:
         return self._all.file(self._own(reference))
 
-    def download(self, reference: str, target: Path) -> Path:
-        return self._all.download(self._own(reference), target)
+    def download(self, reference: str, target: Path, *, progress: Progress | None = None) -> Path:
+        return self._all.download(self._own(reference), target, progress=progress)
 
     def _own(self, reference: str) -> str:
         """The slug, which is unique: a name or a beginning may also be another's."""

@@ -49,15 +49,15 @@ class OwnedProposals:
         self._require_upload = require_upload
         self._allowances = allowances
 
-    def check(self, request: Asked, *, progress: Progress | None = None) -> Terms:
+    def check(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Terms:
         allowed = self._allowed(request)
         with no_recipe_files():
-            return self._all.check(allowed, progress=progress)
+            return self._all.check(allowed, progress=progress, packing=packing)
 
-    def propose(self, request: Asked, *, progress: Progress | None = None) -> Proposal:
+    def propose(self, request: Asked, *, progress: Progress | None = None, packing: Progress | None = None) -> Proposal:
         allowed = self._allowed(request)
         with no_recipe_files():
-            return self._all.propose(allowed, progress=progress)
+            return self._all.propose(allowed, progress=progress, packing=packing)
 
     def find(self, proposal_id: str) -> Proposal:
         found = self._all.find(proposal_id)

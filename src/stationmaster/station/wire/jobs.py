@@ -153,6 +153,8 @@ class JobDocument(Document):
     """Settings of the monitoring that differ for this job."""
     resume: ResumeDocument | None
     """The checkpoint that it continues from."""
+    starting: str | None = Field(default=None, examples=[None])
+    """What its provider reported last while its machine started, such as the pull of the image."""
     waits_for: str | None = Field(default=None, examples=[None])
     """Why it is not its turn to get a machine."""
     transfer: TransferDocument | None
@@ -231,6 +233,7 @@ class JobDocument(Document):
             resume=None
             if spec.resume_from is None
             else ResumeDocument(path=spec.resume_from, step=spec.resume_step, state=spec.resume_state),
+            starting=job.machine.starting if job.state is State.PROVISIONING else None,
             waits_for=job.machine.waits_for,
             transfer=None if transfer is None else TransferDocument.of(transfer),
             parked=None if parked is None else ParkedDocument(at=parked.at, why=parked.why),
@@ -288,6 +291,7 @@ class JobDocument(Document):
             ended_at=self.ended_at,
             machine=RentedMachine(
                 gpus=self.gpus,
+                starting=self.starting,
                 waits_for=self.waits_for,
                 transfer=None if self.transfer is None else self.transfer.value(),
             ),

@@ -55,6 +55,7 @@ from stationmaster.store.writes import NewEvent, Write
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
 _REFUSALS = 3  # of the only offer left
 _MOST_REFUSALS = 10
+_LONGEST_MESSAGE = 200
 _ABSENCES = 2  # complete listings in a row without a machine before it counts as missing
 
 
@@ -295,8 +296,17 @@ def _until_reachable(view: Listed, policy: Policy) -> Step[Action]:
         explanation = machine.message or f"the provider reports that the machine is {machine.status.value.lower()}"
         return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, explanation))
     if machine.status is not MachineStatus.RUNNING or not machine.accesses:
+        job = _starting(job, machine)
         return Step(write=wait(job, policy.provider_look_seconds, alerts=_slow_alerts(view, policy)))
     return Step(then=LogIn(rental=rental, machine=machine))
+
+
+def _starting(job: Job, machine: Machine) -> Job:
+    """The job with what the provider reports of its machine, for who watches."""
+    message = (machine.message or "")[:_LONGEST_MESSAGE] or None
+    if message == job.machine.starting:
+        return job
+    return replace(job, machine=replace(job.machine, starting=message))
 
 
 def _missing(view: Listed, policy: Policy) -> Write:
