@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -34,7 +33,7 @@ def bars(screen: str) -> list[str]:
 
 
 def in_terminal(home: Home, **size: int) -> Tmux:
-    return Tmux(environ={**os.environ, **home.environ}, cwd=home.folder, **size)
+    return Tmux(environ=home.environ, cwd=home.folder, **size)
 
 
 def test_a_bar_stays_on_one_line_and_leaves_nothing_behind(home: Home, tmp_path: Path) -> None:
