@@ -58,7 +58,7 @@ def reader(vast_url: str, tmp_path: Path) -> Iterator[dict[str, str]]:
 def test_every_command_of_the_guide_works_as_it_is_written(reader: dict[str, str], tmp_path: Path) -> None:
     typed = "\n".join(["set -ex", *shell_blocks(GUIDE)])
     typed = typed.replace("VASTAI_API_KEY=...", f"VASTAI_API_KEY={API_KEY}").replace("HF_TOKEN=...", "HF_TOKEN=hf_x")
-    session = at_terminal(["sh", "-c", typed], environ=reader, cwd=tmp_path, answers={"[Y/n": ""}, seconds=120.0)
+    session = at_terminal(["sh", "-c", typed], environ=reader, cwd=tmp_path, answers={"[y/n": "y"}, seconds=120.0)
     assert session.code == 0, session.shown
     assert "Traceback" not in session.shown
     assert "error:" not in session.shown

@@ -92,10 +92,11 @@ def _ask(person: Person, offers: Sequence[OfferTerms], about: OfferTerms) -> Off
     number = offers.index(about) + 1
     others = "" if len(offers) == 1 else "/number"
     figures = f"about {format_dollars(about.quote.cost_expected)}" if is_first else ", ".join(_figures(about))
-    question = f"Rent number {number} ({gpu_text(about.offer)}) for {figures}? [Y/n{others}] "
+    question = f"Rent number {number} ({gpu_text(about.offer)}) for {figures}? [y/n{others}] "
 
     def read(answer: str) -> OfferTerms:
-        given = yes_or_no(answer, default=True)
+        # Enter alone rents nothing: one too many after the questions before would spend money.
+        given = yes_or_no(answer, default=True) if answer else None
         if given is not None:
             if not given:
                 person.tell("aborted; nothing was changed")

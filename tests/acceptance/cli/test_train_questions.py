@@ -81,7 +81,7 @@ def test_a_retry_asks_the_same(home: Home) -> None:
     home.run("cancel", "old", "--yes")
     until(lambda: home.job("old").outcome, "the end of the old job")
     session = asked_at_terminal(
-        home, "retry", "old", "--id", "new", answers={"Rent number 1": "3", "Rent number 3": ""}
+        home, "retry", "old", "--id", "new", answers={"Rent number 1": "3", "Rent number 3": "y"}
     )
     assert session.code == 0, session.shown
     assert home.job("new").spec.quote.offer == offers_shown(session)[3]

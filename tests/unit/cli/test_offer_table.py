@@ -70,10 +70,10 @@ def terms(*offers: OfferTerms, about: OfferTerms = BEST) -> Terms:
 ALL = terms(BEST, CHEAPER, DEARER)
 
 
-def test_enter_takes_the_recommended_offer() -> None:
-    person = ScriptedPerson("")
+def test_yes_takes_the_recommended_offer() -> None:
+    person = ScriptedPerson("y")
     assert choose_offer(ALL, person, asked=None) == "11"
-    assert person.asked == ["Rent number 1 (RTX 4090) for about $0.40? [Y/n/number] "]
+    assert person.asked == ["Rent number 1 (RTX 4090) for about $0.40? [y/n/number] "]
     assert "1  RTX 4090  $0.400    1h  $0.40  Sweden, SE    99.6 %  11     recommended" in person.saw()
     assert "3  H100      $2.100   30m  $1.05  Sweden, SE    99.6 %  33" in person.saw()
 
@@ -88,7 +88,7 @@ def test_a_dearer_offer_is_shown_again_before_it_is_agreed_to() -> None:
     person = ScriptedPerson("3", "y")
     assert choose_offer(ALL, person, asked=None) == "33"
     assert person.asked[1] == (
-        "Rent number 3 (H100) for about $1.05 in 30m, at most $2.520/h and $2.10 in all? [Y/n/number] "
+        "Rent number 3 (H100) for about $1.05 in 30m, at most $2.520/h and $2.10 in all? [y/n/number] "
     )
 
 
@@ -98,10 +98,17 @@ def test_one_may_go_back_to_a_cheaper_one() -> None:
 
 def test_an_offer_with_another_warning_is_asked_about_again() -> None:
     warned = replace(CHEAPER, notes=("a note", "it will not fit"))
-    person = ScriptedPerson("2", "")
+    person = ScriptedPerson("2", "y")
     assert choose_offer(terms(BEST, warned), person, asked=None) == "22"
     assert "  note   it will not fit" in person.told
     assert len(person.asked) == 2
+
+
+def test_enter_alone_rents_nothing() -> None:
+    """One Enter too many after the questions before must not spend money."""
+    person = ScriptedPerson("", "y")
+    assert choose_offer(ALL, person, asked=None) == "11"
+    assert "  answer y, n or a number of the table" in person.told
 
 
 @pytest.mark.parametrize("answers", [("n",), ("No",), ("3", "n")])
@@ -121,13 +128,13 @@ def test_an_answer_that_is_none_is_asked_for_again() -> None:
 
 
 def test_an_offer_that_was_asked_for_is_the_one_in_question() -> None:
-    person = ScriptedPerson("")
+    person = ScriptedPerson("y")
     assert choose_offer(terms(BEST, CHEAPER, DEARER, about=DEARER), person, asked="33") == "33"
     assert person.asked[0].startswith("Rent number 3 (H100)")
     assert "as asked" in person.saw()
 
 
 def test_a_single_offer_has_no_number_to_choose() -> None:
-    person = ScriptedPerson("2", "")
+    person = ScriptedPerson("2", "y")
     assert choose_offer(terms(BEST), person, asked=None) == "11"
-    assert person.asked[0].endswith("[Y/n] ")
+    assert person.asked[0].endswith("[y/n] ")
