@@ -39,6 +39,10 @@ _READING = {
     "stationmaster jobs": [_COMMAND, "jobs", "--all"],
     "stationmaster show": [_COMMAND, "show", "job-1"],
     "stationmaster logs": [_COMMAND, "logs", "job-1"],
+    "TAB after stationmaster show": [_COMMAND, "__complete", "fish", "show", ""],
+    "TAB after stationmaster train --recipe tiny-lora@1 --": [
+        *(_COMMAND, "__complete", "fish", "train", "--recipe", "tiny-lora@1", "--"),
+    ],
 }
 _HELP = {"stationmaster --help": [_COMMAND, "--help"]}
 

@@ -145,7 +145,7 @@ def test_points_are_shown_and_read_where_they_are_used(terminal: Terminal) -> No
         (("grant", "ann", "1", "--as", "bribe", "--reason", "x"), UserError, "not a kind of credits"),
         (("grant", "ann", "1", "--expires", "soon", "--reason", "x"), UserError, "expires"),
         (("adjust", "ann", "-1", "--reason", "x"), OutOfCredit, "ann has less than that"),
-        (("refund", "nothing", "--reason", "x"), NotFound, "never used credits"),
+        (("refund", "nothing", "--reason", "x"), NotFound, "there is no job nothing"),
         (("show", "bob"), NotFound, "there is no user bob"),
     ],
 )
