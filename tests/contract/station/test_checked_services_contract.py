@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from stationmaster.config import load_settings
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.checks import CheckLevel
+from stationmaster.station.local.station import LocalStation
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.servers.messenger_server import MessengerServer
 from tests.support.servers.smtp_server import SmtpServer
@@ -154,3 +157,17 @@ def test_an_address_without_its_sender_is_a_warning(open_local_world: OpenWorld)
     assert told[0] == (
         WARN, "notify.telegram_id is set, but not notify.telegram_bot_token: no message is sent there",
     )  # fmt: skip
+
+
+def test_a_database_that_does_not_answer_is_a_failure_and_the_other_checks_still_run(
+    tmp_path: Path,
+) -> None:
+    environ = {"STATIONMASTER_HOME": str(tmp_path), "STATIONMASTER_DATABASE_URL": "postgresql://127.0.0.1:9/none"}
+    settings = load_settings({**environ, "VASTAI_API_KEY": "key"}, folder=tmp_path)
+    with closing(LocalStation(settings, environ)) as station:
+        results = {result.check: result for result in station.checks.results()}
+    assert (results["store"].level, results["store"].hint) == (
+        FAIL, "check that the database is running and database_url is right",
+    )  # fmt: skip
+    assert results["account"].detail == "vastai: key set, not checked (the store cannot be opened)"
+    assert results["trackside"].level is OK

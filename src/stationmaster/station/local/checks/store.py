@@ -16,7 +16,10 @@ def store_results(installation: Installation) -> list[CheckResult]:
         before = schema_version_of(settings.store_url)
         store = installation.store
     except StationmasterError as problem:
-        return [failed("store", str(problem), problem.hint or "")]
+        hint = problem.hint or ""
+        if "doctor" in hint:  # the usual advice for a store that does not answer
+            hint = "check that the database is running and database_url is right" if not settings.uses_sqlite else ""
+        return [failed("store", str(problem), hint)]
     kind = "SQLite" if settings.uses_sqlite else "PostgreSQL"
     migrated = f"; migrated from {before} just now" if before not in (None, HEAD) else ""
     return [
