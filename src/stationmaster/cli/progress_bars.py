@@ -17,8 +17,7 @@ from stationmaster.cli.terminal_output import unguarded
 from stationmaster.durations import format_duration
 from stationmaster.printable import one_line
 
-_UNNOTICED_SECONDS = 0.3  # shorter work needs no bar
-_UNNOTICED_IN_A_PIPE = 2.0
+_UNNOTICED_IN_A_PIPE = 2.0  # seconds; shorter work needs no lines there
 _REDRAW_SECONDS = 0.1
 _RATE_SECONDS = 10.0  # over which the rate is measured
 _LONGEST_BAR = 30
@@ -41,7 +40,7 @@ def transfer_bar(title: str, *, hidden: bool = False) -> Iterator[TransferBar | 
 
 
 class TransferBar:
-    """Shows how far one piece of work is. Nothing is shown of work that is over in a moment."""
+    """Shows how far one piece of work is. In a pipe nothing is shown of work that is over in a moment."""
 
     def __init__(
         self,
@@ -79,8 +78,6 @@ class TransferBar:
         self._drawn_at = None
 
     def _redraw(self, done: int, total: int, now: float) -> None:
-        if now - self._began < _UNNOTICED_SECONDS:
-            return
         if self._drawn_at is not None and now - self._drawn_at < _REDRAW_SECONDS and done < total:
             return
         self._drawn_at = now

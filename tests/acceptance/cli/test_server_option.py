@@ -145,9 +145,11 @@ def test_the_same_id_again_changes_nothing(client: Client, trained: Ran, picture
 def test_a_terminal_shows_the_progress_of_the_upload(client: Client, tmp_path: Path) -> None:
     other = write_pictures(tmp_path / "kittens", count=5)
     words = ("train", "--recipe", "tiny-lora@1", "--dataset", str(other), "--dry-run")
-    session = at_terminal([COMMAND, *words], environ=client.environ, cwd=tmp_path, answers={}, seconds=60)
+    environ = {**client.environ, "TERM": "xterm-256color", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    session = at_terminal([COMMAND, *words], environ=environ, cwd=tmp_path, answers={}, seconds=60)
     assert session.code == 0, session.shown
-    assert re.search(r"uploading kittens: [0-9.]+ of [0-9.]+ MB", session.shown)
+    assert re.search(r"\rpacking kittens 100% ━+  [0-9.]+ kB/[0-9.]+ kB", session.shown)
+    assert re.search(r"\ruploading kittens 100% ━+  [0-9.]+ kB/[0-9.]+ kB", session.shown)
     assert "# train" in session.shown
 
 
