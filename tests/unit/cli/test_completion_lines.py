@@ -83,7 +83,7 @@ def test_what_a_value_can_be_is_known(path: tuple[str, ...]) -> None:
     ("words", "expected"),
     [
         (("sh",), ["words", "show"]),
-        (("jobs", ""), ["words", "rm"]),
+        (("jobs", "r"), ["words", "rm"]),
         (("--log-level", "W"), ["words", "WARNING"]),
         (("doctor", "--log-level=W"), ["words", "--log-level=WARNING"]),
         (("costs", "--over-time", ""), ["words", "hour", "day"]),
