@@ -22,7 +22,7 @@ COLUMNS = (
     Column("TOTAL", right=True),
     Column("REGION", leaves=2, shrinks_to=8),
     Column("RELIABLE", right=True, leaves=3),
-    Column("OFFER", leaves=1),
+    Column("OFFER", leaves=1, names_row=True),
     Column("", leaves=4),
 )
 """The same for `offers` and for the question of `train` and `retry`."""

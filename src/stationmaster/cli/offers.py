@@ -8,6 +8,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, finite, options_of, print_json, print_lines, station_of
 from stationmaster.cli.offer_table import COLUMNS, offer_row
+from stationmaster.cli.speaking import extra
 from stationmaster.cli.table import print_table
 from stationmaster.money import format_dollars
 from stationmaster.station.job_file import price
@@ -80,9 +81,9 @@ def _show(ranking: Ranking, *, limit: int) -> None:
     ]
     print_table(COLUMNS, rows)
     for group in ranking.groups():
-        typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")
+        extra(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")
     if ranking.invalid:
-        typer.echo(f"left out: {ranking.invalid} × without a valid price")
+        extra(f"left out: {ranking.invalid} × without a valid price")
 
 
 def _show_why_none(ranking: Ranking) -> None:

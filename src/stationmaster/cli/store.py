@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from stationmaster.cli.context import JsonOption, given_path, local_station_of, 
 from stationmaster.cli.help_pages import CommandGroup
 from stationmaster.cli.speaking import extra, hint, is_quiet
 from stationmaster.errors import StoreError
-from stationmaster.station.wire.document import instant
+from stationmaster.times import time_text
 
 if TYPE_CHECKING:
     from stationmaster.cli.answers import ShownStore
@@ -129,7 +130,8 @@ def _lines(facts: StoreFacts) -> Iterator[str]:
     yield f"size          {_size(facts.bytes)}"
     yield f"schema        {facts.schema or 'none'}, {state}"
     yield f"installation  {facts.installation or 'none yet'}"
-    yield f"created       {instant(facts.created_at) or 'not known'}"
+    created = "not known" if facts.created_at is None else time_text(facts.created_at, now=time.time())
+    yield f"created       {created}"
     for name, count in facts.counts.items():
         yield f"{name.replace('_', ' '):<13} {count:,}"
 

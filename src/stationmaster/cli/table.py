@@ -23,6 +23,8 @@ class Column:
     leaves: int = 0
     #: The width to which longer texts may be cut; None: they are never cut.
     shrinks_to: int | None = None
+    #: Whether `--quiet` prints this column alone; without such a column it is the first.
+    names_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,11 @@ Row = Sequence["str | Cell"]
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Row]) -> None:
-    """Print the rows below the titles, as wide as the terminal allows; with `--quiet` only the first column."""
+    """Print the rows below the titles, as wide as the terminal allows; with `--quiet` only their names."""
     if is_quiet():
+        place = next((place for place, column in enumerate(columns) if column.names_row), 0)
         for row in rows:
-            write_drawn(_cell(row[0]).text)
+            write_drawn(_cell(row[place]).text)
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in table_lines(columns, rows, width=width):

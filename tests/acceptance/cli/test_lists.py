@@ -63,6 +63,8 @@ def test_a_terminal_gets_colours_unless_it_asks_for_none(shared: Home) -> None:
 def test_quiet_lists_print_ids_alone(shared: Home) -> None:
     assert sorted(shared.run("jobs", "--quiet").out.split()) == ["first", "second"]
     assert shared.run("-q", "recipes", "list").out.splitlines()[0].count(" ") == 0
+    (offer,) = shared.run("offers", "--quiet").out.splitlines()
+    assert offer == shared.run("offers", "--json").json()["offers"][0]["id"], "not its number"
 
 
 def test_jobs_watch_redraws_the_list_in_one_place(shared: Home) -> None:
