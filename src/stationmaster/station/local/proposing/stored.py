@@ -7,6 +7,7 @@ from typing import Any
 
 from stationmaster.model import AdoptedTraining, AppliedAdvice, Offer, Quote, SkippedAdvice
 from stationmaster.station.proposals import OfferTerms, PlannedConfig, PlannedStep, Proposal, Terms
+from stationmaster.store.codec import known_fields
 from stationmaster.store.proposals import StoredProposal
 
 
@@ -22,20 +23,25 @@ def proposal_of(kept: StoredProposal) -> Proposal:
 
 
 def terms_of(data: Mapping[str, Any]) -> Terms:
+    """Fields that this version does not know are left out: a newer one may have stored the proposal."""
     known = dict(data)
-    known["quote"] = Quote(**known["quote"])
-    known["steps"] = tuple(PlannedStep(**{**step, "argv": tuple(step["argv"])}) for step in known["steps"])
-    known["configs"] = tuple(PlannedConfig(**config) for config in known.get("configs", ()))
+    known["quote"] = known_fields(Quote, known["quote"])
+    known["steps"] = tuple(known_fields(PlannedStep, {**step, "argv": tuple(step["argv"])}) for step in known["steps"])
+    known["configs"] = tuple(known_fields(PlannedConfig, config) for config in known.get("configs", ()))
     known["notes"] = tuple(known["notes"])
-    known["applied"] = tuple(AppliedAdvice(**each) for each in known.get("applied", ()))
-    known["skipped"] = tuple(SkippedAdvice(**each) for each in known.get("skipped", ()))
+    known["applied"] = tuple(known_fields(AppliedAdvice, each) for each in known.get("applied", ()))
+    known["skipped"] = tuple(known_fields(SkippedAdvice, each) for each in known.get("skipped", ()))
     known["offers"] = tuple(_offer_terms(each) for each in known.get("offers", ()))
     adopted = known.get("adopted")
     if adopted is not None:
-        known["adopted"] = AdoptedTraining(**{**adopted, "unknown": tuple(adopted["unknown"])})
-    return Terms(**known)
+        known["adopted"] = known_fields(AdoptedTraining, {**adopted, "unknown": tuple(adopted["unknown"])})
+    return known_fields(Terms, known)
 
 
 def _offer_terms(data: Mapping[str, Any]) -> OfferTerms:
-    values = {"offer": Offer(**data["offer"]), "quote": Quote(**data["quote"]), "notes": tuple(data["notes"])}
-    return OfferTerms(**{**data, **values})
+    values = {
+        "offer": known_fields(Offer, data["offer"]),
+        "quote": known_fields(Quote, data["quote"]),
+        "notes": tuple(data["notes"]),
+    }
+    return known_fields(OfferTerms, {**data, **values})
