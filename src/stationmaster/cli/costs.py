@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
+from stationmaster.cli.job_facts import dollars_text
 from stationmaster.cli.speaking import extra, note
 from stationmaster.cli.table import Column, Row, print_table
 from stationmaster.errors import NotFound, UserError
@@ -37,7 +38,6 @@ EXPORTED = (
 )  # fmt: skip
 
 _BAR = 40
-_ONE_DOLLAR = 1_000_000
 _COLUMNS = (
     Column("JOB"),
     Column("KIND"),
@@ -185,9 +185,8 @@ def _show(lines: Sequence[PaidLine], *, now: float) -> None:
     total = sum((paid.shares for paid in lines), Shares())
     rows = [_row(paid, now=now) for paid in lines]
     print_table(_COLUMNS, [*rows, ("total", "", "", *_amounts(total), "")])
-    places = 2 if total.total >= _ONE_DOLLAR else 4
-    before, after = (format_dollars(part, places) for part in (total.setup, MicroDollars(total.idle - total.setup)))
-    extra(f"{format_dollars(total.total, places)} in total, {before} of it before trainings and {after} after them")
+    before, after = dollars_text(total.setup), dollars_text(MicroDollars(total.idle - total.setup))
+    extra(f"{dollars_text(total.total)} in total, {before} of it before trainings and {after} after them")
 
 
 def _row(paid: PaidLine, *, now: float) -> Row:

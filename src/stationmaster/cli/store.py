@@ -47,7 +47,7 @@ def show(context: typer.Context, as_json: JsonOption = False) -> None:
 def check(context: typer.Context, as_json: JsonOption = False) -> None:
     """Check that the store is whole.
 
-    Looks for damaged pages (SQLite), missing tables and columns, broken references, and credits that do not add up.
+    Looks for damaged pages (SQLite), missing tables and columns, broken references, and money that does not add up.
     Changes nothing. Exit code 10 if something is wrong.
 
     Examples:
