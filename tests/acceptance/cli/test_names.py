@@ -47,7 +47,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 
 def test_all_commands_for_jobs_are_tried() -> None:
-    assert len(COMMANDS) >= 16
+    assert len(COMMANDS) >= 15
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
