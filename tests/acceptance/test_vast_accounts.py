@@ -163,7 +163,8 @@ def test_a_machine_makes_the_job_root_of_the_settings(bench: Bench, tmp_path: Pa
 @pytest.mark.parametrize(
     ("provider", "account", "said", "hint"),
     [
-        ("vastai", "wrok", "Vast.ai has no account wrok here", "default, work"),
+        ("vastai", "wrok", "Vast.ai has no account wrok here", "did you mean `--account work`?"),
+        ("vastai", "other", "Vast.ai has no account other here", "default, work"),
         ("loopback", "work", "loopback has no accounts", "--provider vastai (accounts: default, work)"),
         ("ssh", "work", "ssh has no accounts", "leave out the account"),
         ("vastai:work", "default", "vastai:work names another account than default", "name the account once"),

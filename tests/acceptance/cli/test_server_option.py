@@ -304,10 +304,12 @@ def _leaf(tree: Any, command: str) -> str:
 
 def _timeless(printed: str) -> Any:
     """Without what depends on when the command ran."""
+    still = re.sub(r" *\b\d+ (?:s|min) ago\b", " a moment ago", printed)
+    still = re.sub(r"\b[\d.]+ GiB free\b", "some GiB free", still)  # other programs write, too
     try:
-        return json.loads(printed, object_hook=_still)
+        return json.loads(still, object_hook=_still)
     except ValueError:
-        return re.sub(r" *\b\d+ (?:s|min) ago\b", " a moment ago", printed)
+        return still
 
 
 def _still(found: dict[str, Any]) -> dict[str, Any]:

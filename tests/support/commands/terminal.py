@@ -15,6 +15,8 @@ from pathlib import Path
 CTRL_C = "\x03"
 """An answer that interrupts the program."""
 
+_INTERRUPT_SECONDS = 10.0  # in which an interrupted program ends
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
@@ -38,9 +40,16 @@ def at_terminal(
         [*argv], env=dict(environ), cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
     os.close(theirs)
-    shown, seen, ends = "", 0, time.monotonic() + seconds
+    shown, seen, ends, interrupted_at = "", 0, time.monotonic() + seconds, None
     try:
-        while (more := _read(ours, until=ends)) is not None:
+        while True:
+            more = _read(ours, until=ends if interrupted_at is None else min(ends, interrupted_at + _INTERRUPT_SECONDS))
+            if more is None and interrupted_at is not None and process.poll() is None and time.monotonic() < ends:
+                # Readline loses a signal that comes after it has shown the prompt and before it waits for a key.
+                interrupted_at = _interrupt(process)
+                continue
+            if more is None:
+                break
             shown += more
             asked = next((question for question in answers if question in shown[seen:]), None)
             if asked is not None:
@@ -48,7 +57,7 @@ def at_terminal(
                 given = answers[asked]
                 answer = given if isinstance(given, str) else given()
                 if answer == CTRL_C:
-                    os.killpg(process.pid, signal.SIGINT)
+                    interrupted_at = _interrupt(process)
                 else:
                     os.write(ours, f"{answer}\n".encode())
         assert time.monotonic() < ends, f"after {seconds:g} s it still runs:\n{shown}"
@@ -58,6 +67,11 @@ def at_terminal(
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> float:
+    os.killpg(process.pid, signal.SIGINT)
+    return time.monotonic()
 
 
 def _read(terminal: int, *, until: float) -> str | None:
