@@ -126,10 +126,7 @@ def bar_line(
 
 
 def drawn_bar(share: float, width: int, *, stream: TextIO | None = None) -> str:
-    """
-    >>> drawn_bar(0.5, 8)
-    '━━━━────'
-    """
+    """The part that is done, then the rest: `━━━━────`, or `####----` where the stream cannot show that."""
     full, empty = (_FULL, _EMPTY) if can_show(_FULL + _EMPTY, stream) else (_PLAIN_FULL, _PLAIN_EMPTY)
     count = int(min(1.0, max(0.0, share)) * width)
     return full * count + empty * (width - count)
