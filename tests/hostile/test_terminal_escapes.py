@@ -48,8 +48,8 @@ def shown(world: LocalWorld, *words: str, **answers: str) -> Session:
     """Run a command at a terminal."""
     return at_terminal(
         [_COMMAND, *words],
-        # NO_COLOR: what is left of colours is not ours.
-        environ={**world.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", "NO_COLOR": "1"},
+        # NO_COLOR: what is left of colours is not ours. COLUMNS: no text is cut or left out.
+        environ={**world.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", "NO_COLOR": "1", "COLUMNS": "1000"},
         cwd=world.folder,
         answers={question.replace("_", " "): answer for question, answer in answers.items()},
         seconds=_SECONDS,
