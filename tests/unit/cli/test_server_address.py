@@ -17,7 +17,7 @@ from tests.support.commands.command_line import stationmaster
 from tests.support.commands.imports import run
 
 NOWHERE = "http://127.0.0.1:9"
-ARGUMENTS = {"ssh": ("cats",), "keys": ("check",)}
+ARGUMENTS = {"ssh": ("cats",), "keys": ("check",), "store": ("show",)}
 HERE = [line.name for line in COMMANDS if line.needs_here]
 
 
