@@ -81,9 +81,7 @@ def prune(
 def _show(found: Sequence[OldJob], *, now: float, removed: bool) -> None:
     old = [job for job in found if job.kept is None]
     if old:
-        print_table(
-            _COLUMNS, [(job.id, job.name, job.shown, time_text(job.ended_at, now=now), _size(job.bytes)) for job in old]
-        )
+        print_table(_COLUMNS, [_row(job, now=now) for job in old])
     kept = [job for job in found if job.kept is not None]
     for why in sorted({job.kept for job in kept if job.kept is not None}):
         note(f"kept {sum(job.kept == why for job in kept)} job(s): {why}")
