@@ -107,7 +107,7 @@ def _print_changes(views: Iterator[JobView], console: PrintableConsole) -> JobVi
 
 
 class ChangeLines:
-    """One line per change of a job. What was told since its state began is not told again, whatever the clocks say."""
+    """One line per change of a job. Within a state no line is repeated, and none that differs only in a clock."""
 
     def __init__(self) -> None:
         self._state: tuple[object, ...] = ()

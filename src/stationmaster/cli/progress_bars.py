@@ -12,7 +12,7 @@ from typing import TextIO
 
 from stationmaster.cli.sparklines import can_show
 from stationmaster.cli.speaking import can_redraw, coloured, is_quiet
-from stationmaster.cli.table import cell_width
+from stationmaster.cli.table import cell_width, cut_cells
 from stationmaster.cli.terminal_output import unguarded
 from stationmaster.durations import format_duration
 from stationmaster.printable import one_line
@@ -110,7 +110,7 @@ def bar_line(
     The rate is left out first, then the bytes, then the time left.
     """
     room = max(20, columns) - 1  # a terminal may wrap a line that fills it
-    title = cut_cells(title, max(8, room // 3))
+    title = cut_cells(title, max(8, room // 3), mark="..")
     share = min(1.0, done / total) if total else 1.0
     amount = f"{size_text(done)}/{size_text(total)}"
     left = "" if not rate else f"ETA {format_duration((total - done) / rate)}"
@@ -142,22 +142,6 @@ def size_text(size: float) -> str:
     if size < 1e6:
         return f"{size / 1e3:.1f} kB"
     return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.2f} GB"
-
-
-def cut_cells(text: str, cells: int) -> str:
-    """The text in at most so many cells, with two dots where its end is missing.
-
-    >>> cut_cells("downloading", 8), cut_cells("cats", 8)
-    ('downlo..', 'cats')
-    """
-    if cell_width(text) <= cells:
-        return text
-    kept = ""
-    for letter in text:
-        if cell_width(kept + letter) > cells - 2:
-            break
-        kept += letter
-    return f"{kept}.."
 
 
 def _columns_of(stream: TextIO) -> int:

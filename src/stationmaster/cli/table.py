@@ -12,7 +12,6 @@ from stationmaster.cli.speaking import coloured, is_quiet, write_drawn
 from stationmaster.printable import one_line
 
 _GAP = 2
-_ELLIPSIS = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def _least(column: Column, size: int) -> int:
 def _line(cells: Sequence[tuple[Column, Cell, int]]) -> str:
     words = []
     for place, (column, cell, size) in enumerate(cells):
-        text = _cut(cell.text, size)
+        text = cut_cells(cell.text, size)
         pad = " " * (size - cell_width(text))
         is_last = place == len(cells) - 1
         shown = coloured(text, cell.colour) if text else text
@@ -125,14 +124,18 @@ def _line(cells: Sequence[tuple[Column, Cell, int]]) -> str:
     return (" " * _GAP).join(words).rstrip()
 
 
-def _cut(text: str, size: int) -> str:
-    """The text in that many cells, with an ellipsis where something is missing."""
-    if cell_width(text) <= size:
+def cut_cells(text: str, cells: int, *, mark: str = "…") -> str:
+    """The text in at most this many cells, with a mark where its end is missing.
+
+    >>> cut_cells("downloading", 8), cut_cells("cats", 8)
+    ('downloa…', 'cats')
+    """
+    if cell_width(text) <= cells:
         return text
-    kept, used = "", 0
+    kept, used = "", cell_width(mark)
     for letter in text:
         used += cell_width(letter)
-        if used > size - 1:
+        if used > cells:
             break
         kept += letter
-    return kept + _ELLIPSIS
+    return kept + mark

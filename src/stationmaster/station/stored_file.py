@@ -10,7 +10,7 @@ Progress = Callable[[int, int], None]
 
 
 def shifted(progress: Progress | None, *, done: int, total: int) -> Progress | None:
-    """The progress of one file as that of all files, of which so many bytes were done before."""
+    """The progress of one file, reported as progress of all files: bytes of the earlier files are added."""
     if progress is None:
         return None
     return lambda now, _: progress(done + now, total)

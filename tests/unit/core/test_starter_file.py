@@ -67,7 +67,7 @@ def test_secrets_are_not_taken_from_a_command_line(name: str) -> None:
 def test_an_unknown_setting_names_the_nearest_one() -> None:
     with pytest.raises(UserError, match=r"worker\.slot is not a setting") as refused:
         parsed_assignment("worker.slot=3")
-    assert refused.value.hint == "did you mean worker.slots?"
+    assert refused.value.hint == "did you mean `worker.slots`?"
     with pytest.raises(UserError, match="the value is missing"):
         parsed_assignment("provider")
 

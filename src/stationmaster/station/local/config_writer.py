@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import tempfile
 import tomllib
@@ -14,6 +13,7 @@ from typing import Any
 from stationmaster.config import home_of_person, load_settings
 from stationmaster.errors import ConfigInvalid, UserError
 from stationmaster.files import write_atomically
+from stationmaster.near_names import did_you_mean
 from stationmaster.settings import Settings
 from stationmaster.settings.config_files import config_candidates
 from stationmaster.settings.private_home import make_private_home
@@ -103,10 +103,7 @@ def parsed_assignment(text: str) -> tuple[str, Any]:
         raise UserError(f"--set {text}: the value is missing", hint="write NAME=VALUE, e.g. limits.daily_spend=20")
     known = setting_fields()
     if name not in known or name == "home":
-        near = difflib.get_close_matches(name, known, n=1)
-        raise UserError(
-            f"{name} is not a setting", hint=f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
-        )
+        raise UserError(f"{name} is not a setting", hint=did_you_mean(name, known) or "see docs/reference/settings.md")
     if is_secret(name):
         raise UserError(
             f"{name} is a secret, which other users could see on a command line",

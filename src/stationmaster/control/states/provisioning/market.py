@@ -39,7 +39,7 @@ class Market:
         return next((offer for offer in untried if offer.id == confirmed), next(iter(untried), None))
 
     def instead_of_confirmed(self, job: Job, offer: Offer) -> str | None:
-        """Why another offer than the confirmed one is taken; None if it is that one, or if this was told before."""
+        """Why another offer than the confirmed one is taken; None if it is that one, or if an event said so before."""
         confirmed, refused = job.spec.quote.offer, job.machine.refused_offers
         if confirmed in (None, offer.id) or job.attempt > 1 or not set(refused) <= {confirmed}:
             return None
