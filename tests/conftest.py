@@ -14,9 +14,10 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.support.capabilities import SKIP_MARK
-from tests.support.retried_tests import RetriedTests
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.s3_servers import S3Server, rclone_s3, seaweed_s3
+
+pytest_plugins = ["tests.support.parallel_run"]
 
 # A shared machine may be slow for a moment; what is promised is the result, not the time.
 # Where others wait for the result, the examples are the same each time; at home they are new ones.
@@ -39,7 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # So it is for a run in the background of a script, and every command that a test interrupts would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(RetriedTests())
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -33,7 +33,7 @@ def without_the_fence(folder: Path) -> Path:
 
 def failing(tests: list[str], source: Path) -> list[str]:
     """Which of the tests fail on that source; all of them should be able to."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-x", "--tb=line"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "--tb=line"]
     red = []
     for test in tests:
         environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
