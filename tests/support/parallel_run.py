@@ -61,6 +61,7 @@ class _ParallelRun:
         numbered = enumerate(session.items)
         self._files = deque([at for at, _ in tests] for _, tests in groupby(numbered, key=lambda one: one[1].path))
         self._processes: dict[Channel, _Process] = {}
+        self._unreported = len(session.items)
 
     def finish(self, processes: int) -> None:
         _folders(self._session.config).getbasetemp()  # made once, and removed by this process at the end
@@ -74,6 +75,11 @@ class _ParallelRun:
             for process in list(self._processes.values()):  # after an interrupt, which they have got as well
                 os.kill(process.pid, signal.SIGTERM)
                 self._leave(process)
+        if self._unreported and not self._is_over():
+            raise RuntimeError(f"{self._unreported} tests were collected and have no result")
+
+    def _is_over(self) -> bool:
+        return bool(self._session.shouldfail or self._session.shouldstop)
 
     def _fork(self, number: int) -> None:
         ours, theirs = Pipe()
@@ -100,8 +106,7 @@ class _ParallelRun:
             self._replace(process)
             return
         if said == _MORE:
-            over = self._session.shouldfail or self._session.shouldstop or not self._files
-            tests = [] if over else self._files.popleft()
+            tests = [] if self._is_over() or not self._files else self._files.popleft()
             process.given.extend(tests)
             process.channel.send(tests)
         else:
@@ -116,18 +121,20 @@ class _ParallelRun:
         if report.when == "teardown":
             config.hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
             process.given.popleft()
+            self._unreported -= 1
 
     def _replace(self, process: _Process) -> None:
         """A process has ended. One that owes reports has died in its next test; a new one runs the rest."""
         status = self._leave(process)
-        if not process.given:
-            if status:
-                raise RuntimeError(f"test process {process.number} ended with status {status} after its tests")
+        if status == 0 and (not process.given or self._is_over()):
             return
+        if not process.given:
+            raise RuntimeError(f"test process {process.number} ended with status {status} after its tests")
         test = self._session.items[process.given.popleft()]
         why = f"test process {process.number} ended with status {status} in this test"
         report = pytest.TestReport(test.nodeid, test.location, {}, "failed", why, "call")
         self._session.config.hook.pytest_runtest_logreport(report=report)
+        self._unreported -= 1
         if process.given:
             self._files.appendleft(list(process.given))
         if self._files:
