@@ -6,7 +6,12 @@ export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
 # Keep compiled files (git ignores them): without them, each of the thousand processes of a test run compiles again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup page dev demo test test-slow check bench chaos corpus contract-live docs screenshots lock clean test-trainers test-integrations
+# Tests that need nothing but the code.
+QUICK := tests/unit tests/docs
+# More than there are cores, because tests wait for other processes.
+PROCESSES ?= 6
+
+.PHONY: help setup page dev demo test test-quick test-slow check bench chaos corpus contract-live docs screenshots lock clean test-trainers test-integrations
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -17,10 +22,15 @@ demo: .stamps/demo  ## run a real, small training on this computer
 
 setup: .stamps/dev .stamps/system  ## install everything for development
 
-test: setup  ## run all tests and checks
-	@# Collecting compiles the tests, which otherwise four processes would do at once; meanwhile the checks use one core.
-	@$(BIN)/pytest --collect-only -qq >/dev/null & $(MAKE) --no-print-directory check && wait
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -q
+test: setup page  ## run all tests and checks; PROCESSES=6 by default
+	@# Tests often wait for something; the checks then use the processor.
+	@$(MAKE) --no-print-directory check & checks=$$!; \
+		$(BIN)/pytest --processes $(PROCESSES) -q; passed=$$?; \
+		wait $$checks || { echo "make check failed; its messages are above"; exit 1; }; exit $$passed
+
+test-quick: setup  ## run the checks and the tests that start no machine and no server, in two minutes
+	@$(MAKE) --no-print-directory check
+	$(BIN)/pytest --processes 2 -q $(QUICK)
 
 page: .stamps/dev  ## build the page from web/
 	@$(BIN)/python web/build.py --with-tools
