@@ -71,6 +71,8 @@ for step in range(1, steps + 1):
     print("step %d/%d loss=%.4f" % (step, steps, 1.0 / step), flush=True)
     if step % 5 == 0:
         save("%s_%06d.safetensors" % (target, step))
+        while os.path.exists(journal + ".hold"):
+            time.sleep(0.05)
 save(target + ".safetensors")
 """
 
