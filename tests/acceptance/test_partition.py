@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -21,15 +22,17 @@ from tests.support.chaos.storm_station import Hold, StormForge, StormStation
 from tests.support.vast.passing_time import let_guard_act_inside
 from tests.support.vast.simulated_vast import quick_settings
 
-#: That a cut lasts at least; the machine is always cut off until home has told people of the silence.
-LEAST_SECONDS = float(os.environ.get("PARTITION_SECONDS") or 0)
+#: That a cut lasts at least, which is longer than any limit; and until home has told people of the silence.
+LEAST_SECONDS = float(os.environ.get("PARTITION_SECONDS") or 4)
 LIMITS = {
     "STATIONMASTER_SSH__KEEPALIVE": "0.5",
     "STATIONMASTER_WORKER__LEASE": "4",
     "STATIONMASTER_WORKER__RENEW": "0.5",
     "STATIONMASTER_MONITORING__SILENCE_ALERT": "2",
+    "STATIONMASTER_MONITORING__STALL_DETECTION__THRESHOLDS": json.dumps(
+        {"min_window": "2s", "near_end_eta": "1s", "near_end_progress": 1}
+    ),
 }
-CUT_SECONDS = 12 * 3600.0  # by the simulator's clock, which the test moves
 
 
 @pytest.fixture
@@ -38,18 +41,6 @@ def url(tmp_path: Path) -> Iterator[str]:
     require("sshd")
     with simulator_thread(quick_settings(tmp_path / "simulator", backend="namespaces")) as url:
         yield url
-
-
-def cut(station: StormStation) -> None:
-    """The machine is cut off from now on, from its provider as well."""
-    (machine,) = station.alive()
-    before = len(station.customer.struck("partition"))
-    station.customer.arm("partition", instance_id=machine["id"], seconds=CUT_SECONDS)
-    station.until(lambda: len(station.customer.struck("partition")) > before, "the cut")
-
-
-def join(station: StormStation) -> None:
-    station.customer.advance(CUT_SECONDS)
 
 
 def trainer(station: StormStation) -> int:
@@ -62,6 +53,12 @@ def trainer(station: StormStation) -> int:
     return int(station.until(found, "the training's process"))
 
 
+def kinds_since(station: StormStation, kind: str) -> list[str]:
+    """The kinds of all events after the last one of this kind."""
+    kinds = [event.kind for event in station.store.events.of_job("job-1")]
+    return kinds[len(kinds) - kinds[::-1].index(kind) :]
+
+
 def alerts(station: StormStation) -> set[str]:
     return {alert.kind for alert in station.store.alerts.open("job-1")}
 
@@ -71,27 +68,31 @@ def test_a_cut_longer_than_every_limit_costs_nothing_but_news_and_the_guards_sto
 ) -> None:
     """First home is there and waits; then home is gone, and the machine stops itself once it reaches its provider."""
     station = hold(StormStation(tmp_path / "home", url, forge, **LIMITS))
-    station.submit(storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=Path("/tmp/journal"), steps=60))
+    station.submit(storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=Path("/tmp/journal"), steps=3000))
     worker = station.start("worker")
     station.until(lambda: station.store.checkpoints.of_job("job-1"), "a first checkpoint")
     training = trainer(station)
-    os.kill(training, signal.SIGSTOP)  # it is not over before the test lets it, however slow this computer is
+    os.kill(training, signal.SIGSTOP)
+    (machine,) = station.alive()
     began = time.monotonic()
-    cut(station)
+    station.customer.strike("partition", machine["id"])  # from its provider it is cut off as well
     station.until(lambda: station.job("job-1").unreachable_since is not None, "the silence")
     station.until(lambda: "silence" in alerts(station), "the word to people")
     station.until(lambda: time.monotonic() - began > LEAST_SECONDS, "a long cut", seconds=2 * LEAST_SECONDS + 1)
     assert station.job("job-1").state is State.EXECUTING
-    join(station)
-    station.until(lambda: station.job("job-1").unreachable_since is None, "the answer")
-    assert (station.job("job-1").state, len(station.truth())) == (State.EXECUTING, 1), station.story()
+    assert "stall_flagged" not in kinds_since(station, "unreachable"), "silence was taken for a stall"
+    station.customer.end_strikes()
+    station.until(lambda: "stall_flagged" in kinds_since(station, "state"), "the stall, now that it can be seen")
+    assert (station.job("job-1").unreachable_since, station.job("job-1").state) == (None, State.EXECUTING)
+    assert len(station.truth()) == 1, f"a second machine was rented\n{station.story()}"
 
     station.kill(worker, "worker")
-    cut(station)
-    os.kill(training, signal.SIGCONT)
+    station.customer.strike("partition", machine["id"])
+    for number in (signal.SIGUSR1, signal.SIGCONT):  # it saves its model and ends
+        os.kill(training, number)
     station.until(lambda: not is_alive(training), "the end of the training")
     let_guard_act_inside(station.alive()[0]["processes"])
-    join(station)
+    station.customer.end_strikes()
     station.until(lambda: station.alive()[0]["actual_status"] == "exited", "the guard's stop")
     station.start("worker")
     station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")

@@ -37,10 +37,10 @@ from tests.support.jobs.spine_values import job, spec
 from tests.support.policies import changed
 
 RECIPE = "tiny-lora@1"
-HONEST = [f"honest-{number}" for number in range(50)]
+HONEST = [f"honest-{number}" for number in range(12)]
 FLOODING = "flooding"
 MEBIBYTE = 2**20
-PACE = {"lease": 4.0, "renew": 0.05, "look": 0.05, "sweep": 300.0, "slots": 64}
+PACE = {"lease": 60.0, "renew": 0.2, "look": 0.05, "sweep": 300.0, "slots": 16}
 FLOODS = {
     "two bytes": b"y\n" * (MEBIBYTE // 2),
     "losses": b"loss: 1\n" * (MEBIBYTE // 8),
@@ -141,7 +141,7 @@ def _training(lease: Lease, installation: str) -> Write:
 
 
 @asynccontextmanager
-async def working(store: Store, home: Path, machines: Machines, reading: ThreadPoolExecutor) -> AsyncIterator[Worker]:
+async def working(store: Store, home: Path, machines: Machines, reading: ThreadPoolExecutor) -> AsyncIterator[None]:
     recipe = find(RECIPE)
     world = World(
         store=store,
@@ -157,7 +157,7 @@ async def working(store: Store, home: Path, machines: Machines, reading: ThreadP
     worker = Worker(world)
     work = asyncio.create_task(worker.run())
     try:
-        yield worker
+        yield
     finally:
         worker.leave()
         await work
@@ -165,20 +165,18 @@ async def working(store: Store, home: Path, machines: Machines, reading: ThreadP
 
 
 @asynchronous
-async def test_fifty_honest_jobs_beside_one_that_floods_its_log_are_visited_on_time(
-    store: Store, tmp_path: Path
-) -> None:
+async def test_honest_jobs_beside_one_that_floods_its_log_are_visited_on_time(store: Store, tmp_path: Path) -> None:
     """While the flood is read, which takes for ever here, every other job is visited again and again."""
     machines, reading = Machines(), HeldThread()
-    async with working(store, tmp_path, machines, reading) as worker:
+    async with working(store, tmp_path, machines, reading):
         await until(lambda: reading.given == 1, what="the flood being read")
-        before = Counter(machines.asked)
+        before, held_until = Counter(machines.asked), store.jobs.get(FLOODING).lease_until or 0.0
         await until(
             lambda: all(machines.asked[name] >= before[name] + 5 for name in HONEST), what="five more visits to each"
         )
         assert reading.given == 1  # honest visits are short: nothing of theirs waits for that thread
         assert machines.asked[FLOODING] == 1
-        assert store.leases.renew(worker.owner, [FLOODING], seconds=4.0).keys() == {FLOODING}
+        assert (store.jobs.get(FLOODING).lease_until or 0.0) > held_until, "its lease is not renewed meanwhile"
         reading.let_go()
         await until(lambda: machines.asked[FLOODING] >= 3, what="the flood being read further")
     assert store.jobs.get(FLOODING).progress.loss == 1.0

@@ -18,7 +18,7 @@ from stationmaster.config import load_settings
 from stationmaster.control.wiring.open_store import open_store
 from tests.support.capabilities import require
 from tests.support.commands.cli_runs import COMMAND, QUICK, Home, Ran, ran_cleanly
-from tests.support.commands.command_line import PATIENCE_SECONDS
+from tests.support.commands.command_line import PATIENCE_SECONDS, command_server
 from tests.support.jobs.local_world import write_pictures
 from tests.support.waiting import until
 
@@ -31,14 +31,14 @@ def home(tmp_path: Path) -> Iterator[Home]:
         yield opened
 
 
-def with_umask(umask: str, *words: str) -> list[str]:
-    return ["sh", "-c", f'umask {umask}; exec "$@"', "sh", COMMAND, *words]
+def with_umask(umask: str, command: str, *words: str) -> list[str]:
+    return ["sh", "-c", f'umask {umask}; exec "$@"', "sh", command, *words]
 
 
 def run(home: Home, *words: str, umask: str = "022") -> Ran:
     done = subprocess.run(
-        with_umask(umask, *words), env=home.environ, cwd=home.folder, stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, timeout=PATIENCE_SECONDS, check=False,
+        with_umask(umask, command_server().own_command, *words), env=home.environ, cwd=home.folder,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
     )  # fmt: skip
     return ran_cleanly(done)
 
@@ -114,7 +114,7 @@ def test_every_process_of_ours_writes_for_its_user_only(home: Home, words: tuple
     home.path.mkdir()
     home.path.chmod(0o755)
     started = subprocess.Popen(
-        with_umask("022", *words), env=home.environ, cwd=home.folder, stdin=subprocess.DEVNULL,
+        with_umask("022", COMMAND, *words), env=home.environ, cwd=home.folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
