@@ -96,7 +96,7 @@ def test_a_job_waits_while_the_market_is_dearer_and_trains_once_it_is_not(
 def test_a_job_that_waited_in_vain_ends_with_that_reason_and_rents_nothing(
     tmp_path: Path, open_things: ExitStack
 ) -> None:
-    bench = bench_of(tmp_path, open_things, STATIONMASTER_LIMITS__READY="3s")
+    bench = bench_of(tmp_path, open_things, STATIONMASTER_LIMITS__READY="1s")
     bench.take_all_but_the_dearest(bench.submitted())
     bench.world.work_until_ended("mine")
     view = bench.world.station.jobs.view("mine")
