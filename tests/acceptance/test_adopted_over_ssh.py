@@ -7,12 +7,17 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stationmaster.config import load_settings
+from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.background import running_worker
+from stationmaster.model import State
+from stationmaster.store.store import Store
 from tests.support.asynchronous_tests import names_in
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.commands.json_documents import assert_documented
@@ -45,7 +50,14 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 def environ(sshd: Sshd, tmp_path: Path) -> Iterator[dict[str, str]]:
     host = host_behind(sshd, "box", tmp_path / "jobs")
     yield {**environ_with_hosts(tmp_path, host, trusted=(sshd,)), **QUICK}
-    until(lambda: running_worker(tmp_path / "home") is None, seconds=60)
+    until(lambda: running_worker(tmp_path / "home") is None)
+
+
+@pytest.fixture
+def store(environ: dict[str, str], tmp_path: Path) -> Iterator[Store]:
+    """To wait with: a look at the store costs less than a command."""
+    with closing(open_store(load_settings(environ, folder=tmp_path))) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -57,8 +69,9 @@ def training(tmp_path: Path) -> Iterator[HandStarted]:
 class Mine:
     """The job `mine`, and what is known of it."""
 
-    def __init__(self, environ: dict[str, str], training: HandStarted, *words: str) -> None:
+    def __init__(self, environ: dict[str, str], store: Store, training: HandStarted, *words: str) -> None:
         self.environ = environ
+        self.store = store
         adopt = ("adopt", "box", *training.words, "--id", "mine", "--yes", *words)
         adopted = stationmaster(*adopt, environ=environ)
         assert adopted.returncode == 0, adopted.stderr
@@ -70,25 +83,26 @@ class Mine:
         shown: dict[str, Any] = answer_of("show", "mine", "--events", "--json", environ=self.environ)
         return shown
 
-    def kinds(self) -> list[str]:
-        return [event["kind"] for event in self.show()["progressLog"]]
-
     def until_told(self, kind: str) -> None:
-        until(lambda: kind in self.kinds(), f"the event {kind}", story=lambda: str(self.show()))
+        def is_told() -> bool:
+            return any(event.kind == kind for event in self.store.events.of_job("mine"))
+
+        until(is_told, f"the event {kind}", story=lambda: str(self.show()))
 
     def until_ended(self) -> dict[str, Any]:
-        until(lambda: self.show()["state"] == "ENDED", "its end", story=lambda: str(self.show()))
+        self.show()  # every command that looks starts a worker where work is left
+        until(lambda: self.store.jobs.get("mine").state is State.ENDED, "its end", story=lambda: str(self.show()))
         return self.show()
 
 
 def test_a_training_is_watched_to_its_end_and_its_machine_is_left_as_it_was(
-    environ: dict[str, str], tmp_path: Path
+    environ: dict[str, str], store: Store, tmp_path: Path
 ) -> None:
     """It has stalled when it is adopted, which is told and nothing more; the worker is killed meanwhile."""
     environ = {**environ, **WATCHFUL}
     with hand_started(tmp_path / "run", steps=60, waits_at=40, pace_seconds=0.05) as training:
         until(lambda: "cats-000040.safetensors" in training.files(), "the step at which it waits")
-        mine = Mine(environ, training)
+        mine = Mine(environ, store, training)
         assert f"process {training.pid}" in mine.said
         assert "exit code" in mine.said
         again = stationmaster("adopt", "box", *training.words, "--yes", environ=environ)
@@ -101,8 +115,9 @@ def test_a_training_is_watched_to_its_end_and_its_machine_is_left_as_it_was(
         worker = running_worker(tmp_path / "home")
         assert worker is not None
         os.kill(worker.pid, signal.SIGKILL)
+        until(lambda: running_worker(tmp_path / "home") is None, "the worker's death")
         training.go_on()
-        shown = mine.until_ended()  # every command that looks starts a worker where work is left
+        shown = mine.until_ended()
         assert (shown["outcome"], shown["cost_usd"], shown["progress"]["step"]) == ("COMPLETED", 0, 60)
         assert Path(shown["model"]).name == "cats.safetensors"
         assert Path(shown["model"]).read_bytes() == training.files()["cats.safetensors"]
@@ -111,8 +126,8 @@ def test_a_training_is_watched_to_its_end_and_its_machine_is_left_as_it_was(
         assert names_in(tmp_path / "jobs") == [".lock"]
 
 
-def test_a_stop_ends_it_and_keeps_what_it_saved(environ: dict[str, str], training: HandStarted) -> None:
-    mine = Mine(environ, training)
+def test_a_stop_ends_it_and_keeps_what_it_saved(environ: dict[str, str], store: Store, training: HandStarted) -> None:
+    mine = Mine(environ, store, training)
     mine.until_told("attached")
     assert stationmaster("stop", "mine", environ=environ).returncode == 0
     shown = mine.until_ended()
@@ -121,8 +136,10 @@ def test_a_stop_ends_it_and_keeps_what_it_saved(environ: dict[str, str], trainin
     assert not training.is_alive
 
 
-def test_a_cancel_only_stops_watching(environ: dict[str, str], training: HandStarted, tmp_path: Path) -> None:
-    mine = Mine(environ, training)
+def test_a_cancel_only_stops_watching(
+    environ: dict[str, str], store: Store, training: HandStarted, tmp_path: Path
+) -> None:
+    mine = Mine(environ, store, training)
     mine.until_told("attached")
     cancelled = stationmaster("cancel", "mine", "--keep", environ=environ)
     assert cancelled.returncode == 0, cancelled.stderr

@@ -19,6 +19,7 @@ from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
+_HOSTS = 12
 _OTHER_KEY = "somebody-else-key-0123456789"
 
 
@@ -45,9 +46,11 @@ class Bench:
         return [dict(one.payload) for one in self.world.station.events.of_job("mine") if one.kind == kind]
 
 
-def bench_of(tmp_path: Path, open_things: ExitStack, **settings: str) -> Bench:
+def bench_of(tmp_path: Path, open_things: ExitStack, *, backend: str = "paper", **settings: str) -> Bench:
+    """At a small market, whose machines are real only where a job gets one."""
     pair = ensure_pair(tmp_path / "keys" / "id_ed25519")
-    url = open_things.enter_context(simulator_thread(quick_settings(tmp_path / "simulator")))
+    market = quick_settings(tmp_path / "simulator", backend=backend, hosts=_HOSTS)
+    url = open_things.enter_context(simulator_thread(market))
     other = Customer(url, _OTHER_KEY)
     open_things.callback(other.close)
     other.http.post("/simulator/accounts", json={"name": "other", "api_key": _OTHER_KEY, "credit": 500})
@@ -71,7 +74,7 @@ def open_things() -> Iterator[ExitStack]:
 def test_a_job_waits_while_the_market_is_dearer_and_trains_once_it_is_not(
     tmp_path: Path, open_things: ExitStack
 ) -> None:
-    bench = bench_of(tmp_path, open_things)
+    bench = bench_of(tmp_path, open_things, backend="process")
     job = bench.submitted()
     taken = bench.take_all_but_the_dearest(job)
     bench.world.work_until(lambda: bool(bench.told("waiting_for_offer")), what="the job says that it waits")
@@ -93,7 +96,7 @@ def test_a_job_waits_while_the_market_is_dearer_and_trains_once_it_is_not(
 def test_a_job_that_waited_in_vain_ends_with_that_reason_and_rents_nothing(
     tmp_path: Path, open_things: ExitStack
 ) -> None:
-    bench = bench_of(tmp_path, open_things, STATIONMASTER_LIMITS__READY="3s")
+    bench = bench_of(tmp_path, open_things, STATIONMASTER_LIMITS__READY="1s")
     bench.take_all_but_the_dearest(bench.submitted())
     bench.world.work_until_ended("mine")
     view = bench.world.station.jobs.view("mine")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -30,14 +29,14 @@ QUICK = {
 }
 
 
-@pytest.fixture(scope="module")
-def newer_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_newer_code(tmp_path_factory.mktemp("newer"))
+@pytest.fixture
+def newer_code(tmp_path: Path) -> Path:
+    return write_newer_code(tmp_path / "newer")
 
 
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetRef:
-    return a_picture_dataset(tmp_path_factory.mktemp("dataset"))
+@pytest.fixture
+def dataset(tmp_path: Path) -> DatasetRef:
+    return a_picture_dataset(tmp_path / "dataset")
 
 
 class Home:
@@ -81,7 +80,7 @@ class Home:
             yield process
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(_PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -91,15 +90,24 @@ def home(tmp_path: Path) -> Iterator[Home]:
     home.store.close()
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_job_begun_by_old_code_passes_the_state_that_only_new_code_has(
-    end: signal.Signals, home: Home, newer_code: Path, dataset: DatasetRef
+def test_a_deployment_and_a_step_back_leave_a_running_job_whole(
+    home: Home, newer_code: Path, dataset: DatasetRef
 ) -> None:
+    """New code takes over from old code that was killed; old code comes back, and meets a state unknown to it."""
+    (home.folder / HOLD).touch()
     home.submit("begun", dataset, seconds_per_step=0.1)
     with home.worker() as old:
         home.until(lambda: home.state("begun") == State.EXECUTING, "a running training")
-        old.send_signal(end)
-        old.wait(20)
+        old.kill()
+    with home.worker(newer_code):
+        home.until(lambda: home.state("begun") == NEW_STATE, "the state that only new code has")
+    home.submit("other", dataset, seconds_per_step=0.0)
+    with home.worker() as old:
+        home.until(lambda: home.state("other") == State.ENDED, "the other job's end")
+        home.until(lambda: [alert.kind for alert in home.store.alerts.open("begun")], "an alert")
+        assert old.poll() is None
+    _left_alone(home)
+    (home.folder / HOLD).unlink()
     with home.worker(newer_code):
         home.until(lambda: home.state("begun") == State.ENDED, "the job's end")
     job = home.store.jobs.get("begun")
@@ -111,28 +119,12 @@ def test_a_job_begun_by_old_code_passes_the_state_that_only_new_code_has(
     ]  # fmt: skip
 
 
-def test_old_code_leaves_a_job_in_an_unknown_state_alone_says_so_and_works_on(
-    home: Home, newer_code: Path, dataset: DatasetRef
-) -> None:
-    (home.folder / HOLD).touch()
-    home.submit("ahead", dataset, seconds_per_step=0.0)
-    with home.worker(newer_code):
-        home.until(lambda: home.state("ahead") == NEW_STATE, "a job in the new state")
-    home.submit("other", dataset, seconds_per_step=0.0)
-    with home.worker() as old:
-        home.until(lambda: home.state("other") == State.ENDED, "the other job's end")
-        home.until(lambda: [alert.kind for alert in home.store.alerts.open("ahead")], "an alert")
-        assert old.poll() is None
-    assert [alert.kind for alert in home.store.alerts.open("ahead")] == ["unknown_state"]
+def _left_alone(home: Home) -> None:
+    assert [alert.kind for alert in home.store.alerts.open("begun")] == ["unknown_state"]
     assert home.store.jobs.get("other").outcome is Outcome.COMPLETED
-    assert home.state("ahead") == NEW_STATE
-    machine = next(rental.provider_id for rental in home.store.rentals.of_job("ahead"))
+    machine = next(rental.provider_id for rental in home.store.rentals.of_job("begun"))
     assert (home.folder / "machines" / str(machine)).is_dir(), "its machine was taken away"
     assert {job.id: str(job.state) for job in home.store.jobs.listed(with_ended=True)} == {
         "other": "ENDED",
-        "ahead": NEW_STATE,
+        "begun": NEW_STATE,
     }
-    (home.folder / HOLD).unlink()
-    with home.worker(newer_code):
-        home.until(lambda: home.state("ahead") == State.ENDED, "the job's end")
-    assert home.store.jobs.get("ahead").outcome is Outcome.COMPLETED

@@ -18,7 +18,7 @@ import pytest
 from stationmaster.control.worker.background import running_worker
 from stationmaster.model import Outcome, State
 from tests.support.capabilities import require
-from tests.support.commands.command_line import stationmaster
+from tests.support.commands.command_line import PATIENCE_SECONDS, command_server, stationmaster
 from tests.support.commands.json_documents import assert_documented
 from tests.support.jobs.local_world import write_pictures
 from tests.support.vast.official_vast import OfficialClient
@@ -50,10 +50,11 @@ def test_a_whole_rental_ends_with_a_model_at_home_and_no_machine_or_key_left(
     service: Service, pictures: Path, official: OfficialClient
 ) -> None:
     """The destroy lies for a while, so that the machine can be searched after all is done."""
+    short = service.run("train", *_tiny(pictures), "--max-hours", "0.001", "--dry-run")
+    assert "the time limit is below the estimate" in short.stdout
     with closing(service.customer()) as customer:
         customer.arm("lying_destroy", times=1000)
-        words = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "whole", "--yes", *_QUICK)
-        done = service.run(*words, "--json")
+        done = service.run("train", *_tiny(pictures), "--id", "whole", "--json")
         assert done.returncode == 0, done.stderr
         service.until(lambda: service.job("whole").outcome is Outcome.COMPLETED, "the end of the training")
         machine = service.until(lambda: service.alive(), "the machine")[0]
@@ -103,42 +104,35 @@ def test_a_forced_sweep_ends_a_machine_of_ours_that_no_rental_names(service: Ser
     assert service.alive() == []
 
 
-def test_up_takes_a_job_to_its_end_in_one_process(service: Service, pictures: Path) -> None:
-    words = [sys.executable, "-m", "stationmaster", "up", "--port", "0"]
-    process = subprocess.Popen(words, env=service.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def test_a_sweep_of_everything_cancels_what_it_ends(service: Service, pictures: Path) -> None:
+    slow = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--yes", "-p", "seconds_per_step=1")
+    assert service.run(*slow, "--id", "swept").returncode == 0
+    service.until(lambda: service.job("swept").state is State.EXECUTING, "the training")
+    assert service.run("sweep", "--all", "--count", "1").returncode == 0
+    service.until(lambda: service.job("swept").state is State.ENDED, "the end of a job whose machine was taken away")
+    assert (service.job("swept").outcome, service.alive()) == (Outcome.CANCELLED, [])
+    service.until(lambda: running_worker(service.home) is None, "the leave of the worker")
+
+
+def test_a_retry_asks_before_it_rents_and_up_takes_it_to_its_end_in_one_process(service: Service) -> None:
+    refused = service.run("retry", "whole", "--id", "second")
+    assert (refused.returncode, "stdin is not a terminal" in refused.stderr) == (2, True)
+    process = subprocess.Popen(
+        [command_server().own_command, "up", "--port", "0"],
+        env=service.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
-        service.until(lambda: running_worker(service.home), "the worker")  # else `train` starts one
-        train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "with-up", "--yes", *_QUICK)
-        assert service.run(*train).returncode == 0
-        service.until(lambda: service.job("with-up").state is State.ENDED, "the end of the job")
-        assert service.job("with-up").outcome is Outcome.COMPLETED
+        up = service.until(lambda: running_worker(service.home), "the worker")  # else `retry` starts one
+        assert service.run("retry", "whole", "--id", "second", "--yes").returncode == 0
+        service.until(lambda: service.job("second").state is State.ENDED, "the end of the job")
+        assert running_worker(service.home) == up
     finally:
         process.terminate()
-        assert process.wait(20) == 0
-
-
-def test_a_retry_asks_before_it_rents_and_a_sweep_of_everything_cancels_what_it_ends(
-    service: Service, pictures: Path
-) -> None:
-    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--yes", *_QUICK)
-    short = service.run(*train, "--id", "first", "--max-hours", "0.001", "--dry-run")
-    assert "the time limit is below the estimate" in short.stdout
-    assert service.run(*train, "--id", "first").returncode == 0
-    service.until(lambda: service.job("first").state is State.ENDED, "the end of the job")
-
-    refused = service.run("retry", "first", "--id", "second")
-    assert (refused.returncode, "stdin is not a terminal" in refused.stderr) == (2, True)
-    slow = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--yes", "-p", "seconds_per_step=1")
-    assert service.run(*slow, "--id", "third").returncode == 0
-    service.until(lambda: service.job("third").state is State.EXECUTING, "the training")
-    assert service.run("sweep", "--all", "--count", "1").returncode == 0
-    service.until(lambda: service.job("third").state is State.ENDED, "the end of a job whose machine was taken away")
-    assert (service.job("third").outcome, service.alive()) == (Outcome.CANCELLED, [])
-
-    assert service.run("retry", "first", "--id", "second", "--yes").returncode == 0
-    assert service.job("second").spec.retry_of == "first"
-    assert service.run("cancel", "second", "--yes").returncode == 0
-    service.until(lambda: service.job("second").state is State.ENDED, "the end of the retry")
+        assert process.wait(PATIENCE_SECONDS) == 0
+    assert (service.job("second").outcome, service.job("second").spec.retry_of) == (Outcome.COMPLETED, "whole")
     assert service.alive() == []
 
 
@@ -165,11 +159,12 @@ def test_a_demo_changes_nothing_outside_its_home(who: str, open_folder: Path) ->
         "STATIONMASTER_WORKER__LINGER": "0",
         "TMPDIR": str(person),
     }
-    command = [sys.executable, "-m", "stationmaster", "demo", "--steps", "20", "--pace", "0", "--json"]
+    demo = ["demo", "--steps", "20", "--pace", "0", "--json"]
+    command = [command_server().own_command, *demo]
     if who == "nobody":
-        command = _as_nobody(command, open_folder, person, home)
+        command = _as_nobody([sys.executable, "-m", "stationmaster", *demo], open_folder, person, home)
     before, owned_before = _listing(person, except_for=home), _owned_by(_NOBODY, except_for=open_folder)
-    done = subprocess.run(command, env=environ, cwd="/", capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(command, env=environ, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["machines_left"] == 0
@@ -179,6 +174,15 @@ def test_a_demo_changes_nothing_outside_its_home(who: str, open_folder: Path) ->
     assert _owned_by(_NOBODY, except_for=open_folder) <= owned_before
 
 
+@pytest.fixture(scope="module")
+def poor_account(service: Service) -> None:
+    """An account without credit beside the other one, and a key pair for both."""
+    with closing(service.customer()) as customer:
+        customer.http.post("/simulator/accounts", json={"name": "poor", "api_key": "poor-account", "credit": 0})
+    assert stationmaster("keys", "setup", environ=service.environ).returncode == 0
+
+
+@pytest.mark.usefixtures("poor_account")
 @pytest.mark.parametrize(
     ("environ", "code", "cause", "next_command"),
     [
@@ -192,10 +196,7 @@ def test_a_demo_changes_nothing_outside_its_home(who: str, open_folder: Path) ->
 def test_what_hinders_a_rental_is_one_line_and_the_next_command(
     service: Service, pictures: Path, environ: dict[str, str], code: int, cause: str, next_command: str
 ) -> None:
-    with closing(service.customer()) as customer:
-        customer.http.post("/simulator/accounts", json={"name": "poor", "api_key": "poor-account", "credit": 0})
     given = {"VASTAI_API_KEY": ACCOUNT_KEY, "VASTAI_API_BASE_URL": f"{service.url}/api/v0", **environ}
-    assert stationmaster("keys", "setup", environ=service.environ).returncode == 0
     words = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--provider", "vastai", "--yes")
     done = service.run(*words, STATIONMASTER_VASTAI__CALL_SPACING="0", **given)
     said = done.stderr.strip().splitlines()
@@ -215,6 +216,10 @@ def test_no_offer_names_what_excluded_offers_and_only_what_helps(service: Servic
     assert "submit with --max-price 0." in said
     assert "market" in said
     assert "PREFERRED_GPUS" not in said, "a preference excludes nothing"
+
+
+def _tiny(pictures: Path) -> tuple[str, ...]:
+    return ("--recipe", "tiny-lora@1", "--dataset", str(pictures), "--yes", *_QUICK)
 
 
 def _view(service: Service, job: str) -> dict[str, Any]:
@@ -271,7 +276,7 @@ def _as_nobody(command: list[str], folder: Path, *own: Path) -> list[str]:
 
 
 def _until_its_worker_left(home: Path) -> None:
-    until(lambda: running_worker(home) is None, "the background worker's leave", seconds=30)
+    until(lambda: running_worker(home) is None, "the background worker's leave")
 
 
 def _owned_by(user: int, *, except_for: Path) -> set[str]:

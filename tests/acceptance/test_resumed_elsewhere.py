@@ -1,4 +1,4 @@
-"""A run that is cut off at 60 %: its latest checkpoint is at home by then, and another machine goes on from it."""
+"""Runs that are cut off: their latest checkpoints are at home by then, and other machines go on from them."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ import hashlib
 import json
 import os
 import signal
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from stationmaster.model import Checkpoint, Outcome, Reason, State
-from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.local.station import LocalStation
 from tests.support.chaos.specs import a_tiny_dataset
 from tests.support.chaos.storm_recipe import storm_job
-from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation
 from tests.support.jobs.recipe_texts import write_recipe
 from tests.support.jobs.submitting import retry
-from tests.support.vast.simulated_vast import quick_settings
 
 STEPS = 50
-PATIENCE_SECONDS = 150.0
+KILLED_AFTER, OUTBID_AFTER = 35, 45
 RECIPE = """\
 name: counting
 version: 1
@@ -75,14 +71,22 @@ def save(path):
     os.replace(path + ".part", path)
 
 
+def held_after():
+    try:
+        with open(journal + ".hold") as file:
+            return int(file.read())
+    except FileNotFoundError:
+        return None
+
+
 os.makedirs(os.path.dirname(target), exist_ok=True)
 for step in range(1, steps + 1):
     with open(journal, "a") as file:
         where = {"machine": os.environ["STATIONMASTER_JOB_ROOT"], "pid": os.getpid()}
         file.write(json.dumps({"job": job, "at": time.monotonic(), **where}) + "\\n")
     time.sleep(pace)
-    while seen == 35 and os.path.exists(journal + ".hold"):
-        time.sleep(0.02)
+    while held_after() == seen:
+        time.sleep(0.05)
     seen += 1
     print("step %d/%d loss=%.4f" % (step, steps, 1.0 / step), flush=True)
     if step % 5 == 0:
@@ -91,61 +95,28 @@ save(target + ".safetensors")
 """
 
 
-@pytest.fixture(scope="module")
-def forge() -> Iterator[StormForge]:
-    with StormForge() as forge:
-        yield forge
+def hold_after(station: StormStation, step: int | None) -> None:
+    """No training goes past this step: however slow this computer is, there is time to cut it off."""
+    file = station.journal.with_name(f"{station.journal.name}.hold")
+    if step is None:
+        file.unlink()
+        return
+    fresh = file.with_suffix(".new")
+    fresh.write_text(str(step))
+    fresh.replace(file)
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with simulator_thread(quick_settings(tmp_path_factory.mktemp("resumed") / "simulator")) as url:
-        yield url
+def until_at_home(station: StormStation, job_id: str, step: int) -> None:
+    """The checkpoint of this step is at home, whole."""
 
+    def found() -> Checkpoint | None:
+        known = station.store.checkpoints.of_job(job_id)
+        return next((one for one in known if one.verified_at and one.location and one.step == step), None)
 
-@pytest.fixture
-def hold() -> Iterator[Hold]:
-    with holding() as hold:
-        yield hold
-
-
-@pytest.fixture
-def station(tmp_path: Path, url: str, forge: StormForge, hold: Hold) -> StormStation:
-    bids = {"STATIONMASTER_VASTAI__INTERRUPTIBLE": "true", "STATIONMASTER_ARTIFACTS__EVERY": "0.3"}
-    made = hold(StormStation(tmp_path / "home", url, forge, **bids))
-    file = write_recipe(made.home / "recipes", "counting", RECIPE)
-    (file.parent / "train.py").write_text(TRAINER, encoding="utf-8")
-    hold_file(made).touch()
-    return made
-
-
-def hold_file(station: StormStation) -> Path:
-    """While it is there no training goes past 70 %: however slow this computer is, there is time to cut it off."""
-    return station.journal.with_name(f"{station.journal.name}.hold")
-
-
-def run_to_sixty_percent(station: StormStation, folder: Path) -> Checkpoint:
-    """A job that has come so far; the checkpoint of it that is at home, whole."""
-    spec = storm_job("job-1", a_tiny_dataset(folder / "dataset"), journal=station.journal, steps=STEPS)
-    station.submit(replace(spec, recipe="counting@1"))
-    station.start("worker")
-    far = 0.6 * STEPS
-    station.until(lambda: (station.job("job-1").progress.step or 0) >= far, "60 %", seconds=PATIENCE_SECONDS)
-    station.until(lambda: any(_step(one) >= far for one in at_home(station, "job-1")), "its checkpoint at home")
-    latest = max(at_home(station, "job-1"), key=_step)
-    content = Path(str(latest.location)).read_bytes()
-    assert hashlib.sha256(content).hexdigest() == latest.sha256
-    assert steps_seen(content) == latest.step
-    return latest
-
-
-def at_home(station: StormStation, job_id: str) -> list[Checkpoint]:
-    found = station.store.checkpoints.of_job(job_id)
-    return [one for one in found if one.verified_at and one.location and one.step is not None]
-
-
-def _step(one: Checkpoint) -> int:
-    return one.step or 0
+    checkpoint = station.until(found, f"the checkpoint of step {step} at home")
+    content = Path(str(checkpoint.location)).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == checkpoint.sha256
+    assert steps_seen(content) == step
 
 
 def steps_seen(content: bytes) -> int:
@@ -158,49 +129,57 @@ def noted(station: StormStation, job_id: str) -> list[dict[str, Any]]:
 
 
 def until_ended(station: StormStation, job_id: str) -> None:
-    station.until(lambda: station.job(job_id).state is State.ENDED, f"the end of {job_id}", seconds=PATIENCE_SECONDS)
+    station.until(lambda: station.job(job_id).state is State.ENDED, f"the end of {job_id}")
 
 
-def test_a_killed_run_is_retried_from_its_checkpoint_on_another_machine(station: StormStation, tmp_path: Path) -> None:
-    run_to_sixty_percent(station, tmp_path)
-    os.kill(noted(station, "job-1")[-1]["pid"], signal.SIGKILL)
-    hold_file(station).unlink()
-    until_ended(station, "job-1")
-    killed = station.job("job-1")
-    assert (killed.outcome, killed.reason) == (Outcome.FAILED, Reason.STEP_FAILED)
-
-    local = LocalStation(station.settings, station.environ)
-    retried = retry(local, "job-1", resume=True, new_id="job-2").job
-    local.close()
-    from_step = retried.spec.resume_step or 0
-    assert from_step >= 0.6 * STEPS, "the latest checkpoint is the one to go on from"
-    station.start("worker")
+def test_a_killed_run_is_retried_from_its_checkpoint_and_an_outbid_one_goes_on_by_itself_each_on_another_machine(
+    tmp_path: Path, url: str, forge: StormForge, hold: Hold
+) -> None:
+    bids = {"STATIONMASTER_VASTAI__INTERRUPTIBLE": "true", "STATIONMASTER_ARTIFACTS__EVERY": "0.3"}
+    station = hold(StormStation(tmp_path / "home", url, forge, **bids))
+    write_recipe(station.home / "recipes", "counting", RECIPE).with_name("train.py").write_text(TRAINER)
+    kill_at_seventy_percent(station, tmp_path)
+    outbid_at_ninety_percent(station)
     until_ended(station, "job-2")
     station.check()
     ended = station.job("job-2")
-    assert (ended.outcome, ended.spec.retry_of) == (Outcome.COMPLETED, "job-1"), ended.explanation
+    assert (ended.outcome, ended.attempt) == (Outcome.COMPLETED, 2), ended.explanation
     assert (ended.progress.step, ended.progress.total_steps) == (STEPS, STEPS)
-    assert len(noted(station, "job-2")) == STEPS - from_step, "only what was missing is trained"
     assert steps_seen(Path(ended.model.address or "").read_bytes()) == STEPS
-    assert {line["machine"] for line in noted(station, "job-1")}.isdisjoint(
-        line["machine"] for line in noted(station, "job-2")
-    )
+    events = station.store.events.of_job("job-2")
+    assert [event.payload["step"] for event in events if event.kind == "resumed"] == [OUTBID_AFTER]
+    assert [event.payload["reason"] for event in events if event.kind == "attempt_failed"] == [Reason.OUTBID]
+    trained = noted(station, "job-2")
+    assert len(trained) == STEPS - KILLED_AFTER + 1, "only what was missing is trained, and the step that was cut off"
+    machines = {line["machine"] for line in trained}
+    assert len(machines) == 2
+    assert machines.isdisjoint(line["machine"] for line in noted(station, "job-1"))
 
 
-def test_an_outbid_run_goes_on_by_itself_from_its_checkpoint_on_another_machine(
-    station: StormStation, tmp_path: Path
-) -> None:
-    latest = run_to_sixty_percent(station, tmp_path)
+def kill_at_seventy_percent(station: StormStation, folder: Path) -> None:
+    """The training dies, and its job ends; a retry is submitted."""
+    hold_after(station, KILLED_AFTER)
+    spec = storm_job("job-1", a_tiny_dataset(folder / "dataset"), journal=station.journal, steps=STEPS, pace=0.05)
+    station.submit(replace(spec, recipe="counting@1"))
+    station.start("worker")
+    until_at_home(station, "job-1", KILLED_AFTER)
+    os.kill(noted(station, "job-1")[-1]["pid"], signal.SIGKILL)
+    until_ended(station, "job-1")
+    killed = station.job("job-1")
+    assert (killed.outcome, killed.reason) == (Outcome.FAILED, Reason.STEP_FAILED)
+    with closing(LocalStation(station.settings, station.environ)) as local:
+        retried = retry(local, "job-1", resume=True, new_id="job-2").job
+    assert (retried.spec.retry_of, retried.spec.resume_step) == ("job-1", KILLED_AFTER)
+
+
+def outbid_at_ninety_percent(station: StormStation) -> None:
+    """Its machine is taken for good, and the next attempt has begun."""
+    hold_after(station, OUTBID_AFTER)
+    station.start("worker")
+    until_at_home(station, "job-2", OUTBID_AFTER)
     (taken,) = station.alive()
     station.customer.arm("outbid", instance_id=taken["id"], seconds=3600.0)
-    station.until(lambda: station.job("job-1").attempt == 2, "a further attempt", seconds=PATIENCE_SECONDS)
-    hold_file(station).unlink()
-    until_ended(station, "job-1")
-    station.check()
-    ended = station.job("job-1")
-    assert (ended.outcome, ended.attempt) == (Outcome.COMPLETED, 2), ended.explanation
-    (resumed,) = [event for event in station.store.events.of_job("job-1") if event.kind == "resumed"]
-    assert resumed.payload["step"] >= _step(latest)
-    assert (ended.progress.step, ended.progress.total_steps) == (STEPS, STEPS)
-    assert steps_seen(Path(ended.model.address or "").read_bytes()) == STEPS
-    assert len({line["machine"] for line in noted(station, "job-1")}) == 2
+    station.until(lambda: station.job("job-2").attempt == 2, "a further attempt")
+    left = next(machine for machine in station.truth() if machine["id"] == taken["id"])
+    assert left["intended_status"] == "stopped", "a queued start may bill at any time"
+    hold_after(station, None)

@@ -6,13 +6,13 @@ import os
 import secrets
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.capabilities import require
+from tests.support.commands.command_line import stationmaster
 from tests.support.jobs.local_world import write_pictures
 from tests.support.programs import ROOT, program
 from tests.support.servers.comfydeploy_server import COMFY_KEY, ComfyDeployServer
@@ -61,7 +61,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
             **comfy.environ,
             **chat.environ,
         }
-        traced = ["strace", "-f", "-e", "trace=execve", "-s", "65536", "-o", str(folder / "trace")]
+        traced = ["strace", "-f", "--seccomp-bpf", "-e", "trace=execve", "-s", "65536", "-o", str(folder / "trace")]
         done = subprocess.run(
             [*traced, *program("jobs.secret_run"), str(folder)],
             cwd=ROOT,
@@ -121,8 +121,7 @@ def test_errors_of_delivery_say_no_secret(finished: Finished) -> None:
         "STATIONMASTER_BUCKET__SECRET_KEY": SECRET_KEY,
     }
     for verb in (["publish", "secret"], ["publish", "no-such-model"]):
-        command = [sys.executable, "-m", "stationmaster", "models", *verb]
-        done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
+        done = stationmaster("models", *verb, environ=environ)
         assert done.returncode not in (0, 70), done.stderr
         assert done.stderr.startswith("error: ")
         assert [what for what, planted in PLANTED.items() if planted in done.stdout + done.stderr] == []

@@ -19,6 +19,7 @@ from stationmaster.station.http.station import HttpStation
 from stationmaster.station.local.station import open_station
 from stationmaster.station.tokens import NewToken
 from stationmaster.station.users import UserChanges
+from tests.support.commands.command_line import command_server
 from tests.support.commands.example_runs import EXAMPLES
 from tests.support.jobs.local_world import write_pictures
 from tests.support.servers.messenger_server import TELEGRAM_TOKEN, MessengerServer
@@ -80,7 +81,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         token = station.tokens.create(new).secret
     with ExitStack() as opened:
         messenger = opened.enter_context(MessengerServer())
-        serve = [sys.executable, "-m", "stationmaster", "serve", "--port", "0"]
+        serve = [command_server().own_command, "serve", "--port", "0"]
         server = opened.enter_context(process(serve, environ, folder))
         assert server.stdout is not None
         url = server.stdout.readline().split()[-1]

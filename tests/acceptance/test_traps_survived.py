@@ -21,12 +21,6 @@ TOKEN = "hf_secret_that_only_the_right_machine_gets"
 
 
 @pytest.fixture(scope="module")
-def forge() -> Iterator[StormForge]:
-    with StormForge() as forge:
-        yield forge
-
-
-@pytest.fixture(scope="module")
 def simulator_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("traps") / "simulator"
 
@@ -40,12 +34,6 @@ def url(simulator_home: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetRef:
     return a_tiny_dataset(tmp_path_factory.mktemp("dataset"))
-
-
-@pytest.fixture
-def hold() -> Iterator[Hold]:
-    with holding() as hold:
-        yield hold
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +102,21 @@ def test_the_key_of_another_account_proves_nothing_about_our_machine(
 ) -> None:
     station = hold(StormStation(tmp_path / "home", url, forge))
     station.customer.http.post("/simulator/accounts", json={"name": "other", "api_key": "other-key", "credit": 50})
-    station.submit(storm_job("job-1", dataset, journal=station.journal, steps=80))
+    station.keep_training()
+    station.submit(storm_job("job-1", dataset, journal=station.journal, steps=10))
     worker = station.start("worker")
     station.until(lambda: station.store.checkpoints.of_job("job-1"), "a first checkpoint")
     station.kill(worker, "worker")
     (machine,) = station.alive()
-    station.customer.arm("ssh_refused", instance_id=machine["id"], seconds=3)
+    station.customer.strike("ssh_refused", machine["id"])
     _use_key(station, "other-key")
     other = station.start("worker")
     station.until(lambda: station.job("job-1").unreachable_since is not None, "the silence")
+    station.customer.end_strikes()
     station.until(lambda: station.job("job-1").unreachable_since is None, "the answer")
     station.leave(other)
     _use_key(station, API_KEY)
+    station.let_finish()
     station.start("worker")
     station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")
     assert station.job("job-1").outcome is Outcome.COMPLETED

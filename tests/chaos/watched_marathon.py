@@ -1,6 +1,6 @@
 """Trainings that go wrong on rented machines, watched with the product's own limits.
 
-`python -m tests.chaos.watched_marathon`: the same six as in `tests/acceptance/test_watched_runs.py`, at real times: a
+`python -m tests.chaos.watched_marathon`: those of `tests/acceptance/test_watched_runs.py` and more, at real times: a
 window of ten minutes, fifteen of grace, a poll every minute, a link cut for twenty minutes. Takes an hour or two,
 nearly all of it waiting. `--quick` takes seconds instead of minutes, to try the program itself. Ends with 1 at the
 first broken promise.
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -34,6 +35,7 @@ REAL = Scale(
     environ={"STATIONMASTER_ARTIFACTS__EVERY": "0"},
     pace={},
 )
+QUICK = replace(SECONDS, names=NAMES, own={**SECONDS.own, "crawls": {"save_timeout": 10.0}})
 ENDS = {
     "cut": (Outcome.COMPLETED, Reason.FINISHED),
     "pauses": (Outcome.COMPLETED, Reason.FINISHED),
@@ -48,7 +50,7 @@ LAST_MESSAGES = {Outcome.COMPLETED: "✅ Training completed", Outcome.INCOMPLETE
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    scale = SECONDS if parser.parse_args().quick else REAL
+    scale = QUICK if parser.parse_args().quick else REAL
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     began = time.monotonic()
     try:

@@ -9,15 +9,14 @@ import pytest
 
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.capabilities import require
-from tests.support.chaos.storm_station import Hold, StormForge, holding
+from tests.support.chaos.storm_station import Hold, StormForge, holding, storm_forge
 from tests.support.vast.simulated_vast import quick_settings
 
 
-@pytest.fixture(scope="module")
-def forge() -> Iterator[StormForge]:
+@pytest.fixture
+def forge() -> StormForge:
     require("sshd")
-    with StormForge() as forge:
-        yield forge
+    return storm_forge()
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ def station(tmp_path: Path, url: str, forge: StormForge, hold: Hold) -> StormSta
 
 
 def test_a_pickle_and_tricks_with_names_never_become_the_model(tmp_path: Path, station: StormStation) -> None:
-    spec = storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=station.journal, steps=60)
+    spec = storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=station.journal, steps=10)
+    station.keep_training()
     station.submit(spec)
     station.start("worker")
     station.until(lambda: station.store.checkpoints.of_job("job-1"), "a first checkpoint")
@@ -36,6 +37,7 @@ def test_a_pickle_and_tricks_with_names_never_become_the_model(tmp_path: Path, s
     folder = corrupt(tmp_path / "simulator" / "machines" / str(machine["id"]), lies)
     for name in names[:3]:
         (folder / name).write_bytes(PICKLE)
+    station.let_finish()
     station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")
     ended = station.job("job-1")
     assert ended.outcome is Outcome.COMPLETED

@@ -116,9 +116,12 @@ async def test_a_line_of_a_stream_that_never_ends_is_given_up_at_its_limit() -> 
         b'{"wall": ' + b"9" * 5000 + b', "monotonic": 1, "started": true}',
         b'{"wall": true, "monotonic": 1, "started": true}',
         b"{\n" * 500_000,
+        b'"all is well"',
+        b'{"wall": 1, "monotonic": 1, "started": true, "log": [{"stream": "0.1", "start": 9, "end": 3, "data": ""}]}',
     ],
-    ids=["deep", "many values", "nan", "infinite", "a number of 5,000 digits", "a boolean", "many lines"],
-)
+    ids=["deep", "many values", "nan", "infinite", "a number of 5,000 digits", "a boolean", "many lines", "a text",
+         "a log that ends before it begins"],
+)  # fmt: skip
 @asynchronous
 async def test_an_answer_that_no_honest_machine_gives_is_a_fault_of_the_machine(answer: bytes) -> None:
     with pytest.raises(MachineFault):

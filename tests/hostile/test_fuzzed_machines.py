@@ -38,7 +38,8 @@ from stationmaster.store.store import Store
 from stationmaster.store.writes import NewEvent, Write
 from tests.support.jobs.spine_values import MACHINE, job, spec, visit
 
-SEEDED = settings(derandomize=True, deadline=None, max_examples=250)
+SEEDED = settings(derandomize=True, deadline=None)
+EXAMPLES = pytest.mark.parametrize("examples", [50, pytest.param(2000, marks=pytest.mark.slow)])
 POLICY = Policy()
 OUTPUTS = (Output(pattern="output/*.safetensors", kind=OutputKind.CHECKPOINT, step=r"(\d+)"),)
 SHA256 = "ab" * 32
@@ -126,19 +127,22 @@ def lease(store: Store) -> list[Lease]:
     return [lease]
 
 
-@SEEDED
-@given(answer=statuses() | st.dictionaries(st.text(), json_values))
-def test_any_status_leads_to_a_decision_that_the_store_takes(
-    store: Store, lease: list[Lease], answer: dict[str, Any]
-) -> None:
+@EXAMPLES
+def test_any_status_leads_to_a_decision_that_the_store_takes(store: Store, lease: list[Lease], examples: int) -> None:
     executing_job = job(state=State.EXECUTING, state_since=90.0, machine=MACHINE, attempt=1)
-    view = ExecutingView(visit=visit(executing_job), status=None, problem="false", outputs=OUTPUTS)
-    status = _status(answer)
-    view = replace(view, is_false=True) if status is None else replace(view, status=status)
-    step = executing.decide(view, POLICY)
-    assert step.write is not None
-    _store(store, lease, step.write)
-    _require_limits(step.write.job)
+    unknown = ExecutingView(visit=visit(executing_job), status=None, problem="false", outputs=OUTPUTS)
+
+    @settings(SEEDED, max_examples=examples)
+    @given(answer=statuses() | st.dictionaries(st.text(), json_values))
+    def decide_and_store(answer: dict[str, Any]) -> None:
+        status = _status(answer)
+        view = replace(unknown, is_false=True) if status is None else replace(unknown, status=status)
+        step = executing.decide(view, POLICY)
+        assert step.write is not None
+        _store(store, lease, step.write)
+        _require_limits(step.write.job)
+
+    decide_and_store()
 
 
 def _status(answer: dict[str, Any]) -> Status | None:
@@ -159,9 +163,8 @@ def _require_limits(after: Job) -> None:
     assert len(json.dumps(after.watching.since)) < VERB_BYTES["status"]
 
 
-@SEEDED
-@given(
-    listed=st.lists(
+inventories = (
+    st.lists(
         st.fixed_dictionaries({"path": st.sampled_from(["output/a-1.safetensors", "output/b.safetensors", "../x"]),
                                "size": st.sampled_from([0, 1, 10**6, 2**52]), "mtime": st.floats(-1e12, 1e12),
                                "kind": st.sampled_from(["checkpoint", "sample", "\x00"]),
@@ -171,37 +174,50 @@ def _require_limits(after: Job) -> None:
     )
     | json_values
 )  # fmt: skip
-def test_any_inventory_leads_to_files_that_may_be_downloaded_or_to_a_refusal(listed: object) -> None:
-    try:
-        inventory = asyncio.run(host_answering({"outputs": listed, "left_out": 0}).inventory())
-    except RemoteError:
-        return
-    files = declared(inventory.files, OUTPUTS)
-    with suppress(TransferFailed):
-        steady = steady_files(files)
-        rows = tuple(checkpoint_of(job(), file, OUTPUTS) for file in steady)
-        chosen, _ = within_cap(wanted_files(steady, job(), rows), cap_bytes=MIB)
-        assert sum(file.size for file in chosen) <= MIB
-        assert len(ranked_models(steady, job(), rows)) <= OUTPUT_FILES
-    assert len(refused_events(inventory.files, OUTPUTS)) + len(left_out_events(inventory.left_out, cap_bytes=1)) <= 2
-    assert not any(".." in file.path for file in files)
 
 
-@SEEDED
-@given(visits=st.lists(st.tuples(st.integers(0, 3 * JOB_EVENTS), st.integers(0, 50), st.booleans()), max_size=40))
-def test_however_much_a_machine_makes_a_job_record_the_rows_stay_below_their_limits(
-    visits: list[tuple[int, int, bool]],
-) -> None:
-    known, recorded, notes = job(), dict.fromkeys(LIMITS, 0), []
-    for many, few, is_flood in visits:
-        write = thinned(_flood(known, many if is_flood else few))
-        known = write.job
-        notes += [event.payload["what"] for event in write.events if event.kind == "thinned"]
-        recorded["readings"] += len(write.readings)
-        recorded["events"] += sum(event.kind != "thinned" for event in write.events)
-        recorded["checkpoints"] += len(write.checkpoints)
-    assert all(recorded[kind] <= LIMITS[kind] for kind in LIMITS)
-    assert len(notes) == len(set(notes)), "a kind is noted once"
+@EXAMPLES
+def test_any_inventory_leads_to_files_that_may_be_downloaded_or_to_a_refusal(examples: int) -> None:
+    @settings(SEEDED, max_examples=examples)
+    @given(listed=inventories)
+    def choose(listed: object) -> None:
+        try:
+            inventory = asyncio.run(host_answering({"outputs": listed, "left_out": 0}).inventory())
+        except RemoteError:
+            return
+        files = declared(inventory.files, OUTPUTS)
+        with suppress(TransferFailed):
+            steady = steady_files(files)
+            rows = tuple(checkpoint_of(job(), file, OUTPUTS) for file in steady)
+            chosen, _ = within_cap(wanted_files(steady, job(), rows), cap_bytes=MIB)
+            assert sum(file.size for file in chosen) <= MIB
+            assert len(ranked_models(steady, job(), rows)) <= OUTPUT_FILES
+        noted = len(refused_events(inventory.files, OUTPUTS)) + len(left_out_events(inventory.left_out, cap_bytes=1))
+        assert noted <= 2
+        assert not any(".." in file.path for file in files)
+
+    choose()
+
+
+@EXAMPLES
+def test_however_much_a_machine_makes_a_job_record_the_rows_stay_below_their_limits(examples: int) -> None:
+    flood = _flood(job(), 3 * JOB_EVENTS)
+
+    @settings(SEEDED, max_examples=examples)
+    @given(visits=st.lists(st.tuples(st.integers(0, 3 * JOB_EVENTS), st.integers(0, 50), st.booleans()), max_size=40))
+    def record(visits: list[tuple[int, int, bool]]) -> None:
+        known, recorded, notes = job(), dict.fromkeys(LIMITS, 0), []
+        for many, few, is_flood in visits:
+            write = thinned(_first_rows(flood, known, many if is_flood else few))
+            known = write.job
+            notes += [event.payload["what"] for event in write.events if event.kind == "thinned"]
+            recorded["readings"] += len(write.readings)
+            recorded["events"] += sum(event.kind != "thinned" for event in write.events)
+            recorded["checkpoints"] += len(write.checkpoints)
+        assert all(recorded[kind] <= LIMITS[kind] for kind in LIMITS)
+        assert len(notes) == len(set(notes)), "a kind is noted once"
+
+    record()
 
 
 def test_a_flood_is_thinned_evenly_and_its_end_is_kept() -> None:
@@ -231,4 +247,13 @@ def _flood(known: Job, rows: int) -> Write:
         readings=tuple(StepReading(attempt=1, at=1.0, step=step) for step in range(rows)),
         events=tuple(NewEvent(kind="step") for _ in range(rows)),
         checkpoints=tuple(Checkpoint(attempt=1, path=f"{n}", kind="checkpoint", size=1) for n in range(rows)),
+    )
+
+
+def _first_rows(flood: Write, known: Job, rows: int) -> Write:
+    return Write(
+        job=known,
+        readings=flood.readings[:rows],
+        events=flood.events[:rows],
+        checkpoints=flood.checkpoints[:rows],
     )

@@ -76,10 +76,13 @@ async def _work(station: StormStation, kept: list[bytes]) -> None:
         await world.close()
 
 
-@pytest.mark.parametrize("environ", [{"STATIONMASTER_HUB__PUBLISH": "true", "HF_TOKEN": HUB_TOKEN}])
-def test_the_model_reaches_the_hub_and_the_token_never_the_machine(
+@pytest.mark.parametrize(
+    "environ", [{"STATIONMASTER_HUB__PUBLISH": "true", "HF_TOKEN": HUB_TOKEN, "HF_READ_TOKEN": READ_TOKEN}]
+)
+def test_the_model_reaches_the_hub_and_of_two_tokens_the_machine_gets_the_one_that_can_only_read(
     station: StormStation, hub: HubServer, dataset: DatasetRef
 ) -> None:
+    let_recipe_ask_for_the_token(station)
     kept = work_until_ended(station, dataset)
     assert station.job("job-1").outcome is Outcome.COMPLETED
     (model,) = station.store.models.listed()
@@ -88,6 +91,7 @@ def test_the_model_reaches_the_hub_and_the_token_never_the_machine(
     assert len(hub.content(f"{owner}/{name}", file) or b"") == model.size
     assert hub.content(f"{owner}/{name}", "README.md")
     assert b"X-Amz-Signature" in kept, "the machine sent the model itself"
+    assert READ_TOKEN.encode() in kept
     assert HUB_TOKEN.encode() not in kept
 
 
@@ -105,24 +109,14 @@ def test_a_token_that_may_write_ends_the_job_with_a_hint_before_anything_is_rent
     assert (station.truth(), kept) == ([], b"")
 
 
-@pytest.mark.parametrize("environ", [{"HF_TOKEN": READ_TOKEN}, {"HF_TOKEN": HUB_TOKEN, "HF_READ_TOKEN": READ_TOKEN}])
-def test_a_token_that_can_only_read_goes_to_the_steps_that_ask_for_it(
-    station: StormStation, dataset: DatasetRef
-) -> None:
-    let_recipe_ask_for_the_token(station)
-    kept = work_until_ended(station, dataset)
-    assert station.job("job-1").outcome is Outcome.COMPLETED
-    assert READ_TOKEN.encode() in kept
-    assert HUB_TOKEN.encode() not in kept
-
-
 @pytest.mark.parametrize("environ", [{"HF_TOKEN": READ_TOKEN}])
-def test_while_the_hub_cannot_be_asked_nothing_is_rented_and_then_the_job_goes_on(
+def test_while_the_hub_cannot_be_asked_nothing_is_rented_and_then_a_token_that_can_only_read_goes_to_the_machine(
     station: StormStation, hub: HubServer, dataset: DatasetRef
 ) -> None:
     hub.refuse("GET /api/whoami-v2", 503, times=3)
     let_recipe_ask_for_the_token(station)
-    work_until_ended(station, dataset)
+    kept = work_until_ended(station, dataset)
     assert station.job("job-1").outcome is Outcome.COMPLETED
+    assert READ_TOKEN.encode() in kept
     assert len(hub.asked("GET /api/whoami-v2")) == 4, "three without an answer, then once and for all"
     assert len(station.truth()) == 1

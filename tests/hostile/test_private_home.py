@@ -7,7 +7,6 @@ import re
 import signal
 import sqlite3
 import stat
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,8 +16,8 @@ import pytest
 from stationmaster.config import load_settings
 from stationmaster.control.wiring.open_store import open_store
 from tests.support.capabilities import require
-from tests.support.commands.cli_runs import COMMAND, QUICK, Home, Ran, ran_cleanly
-from tests.support.commands.command_line import PATIENCE_SECONDS
+from tests.support.commands.cli_runs import QUICK, Home, Ran, ran_cleanly
+from tests.support.commands.command_line import PATIENCE_SECONDS, command_server, stationmaster
 from tests.support.jobs.local_world import write_pictures
 from tests.support.waiting import until
 
@@ -31,16 +30,8 @@ def home(tmp_path: Path) -> Iterator[Home]:
         yield opened
 
 
-def with_umask(umask: str, *words: str) -> list[str]:
-    return ["sh", "-c", f'umask {umask}; exec "$@"', "sh", COMMAND, *words]
-
-
-def run(home: Home, *words: str, umask: str = "022") -> Ran:
-    done = subprocess.run(
-        with_umask(umask, *words), env=home.environ, cwd=home.folder, stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, timeout=PATIENCE_SECONDS, check=False,
-    )  # fmt: skip
-    return ran_cleanly(done)
+def run(home: Home, *words: str, umask: int = 0o022) -> Ran:
+    return ran_cleanly(stationmaster(*words, environ=home.environ, cwd=home.folder, umask=umask))
 
 
 def mode(path: Path) -> int:
@@ -90,13 +81,13 @@ def test_everything_that_a_training_leaves_in_the_home_is_private(home: Home) ->
 
 
 def _pulled_files_are_as_the_person_s_umask_says(home: Home) -> None:
-    for umask, file_mode, folder_mode in (("022", 0o644, 0o755), ("027", 0o640, 0o750), ("077", 0o600, 0o700)):
-        target = home.folder / f"pulled-{umask}"
+    for umask, file_mode, folder_mode in ((0o022, 0o644, 0o755), (0o027, 0o640, 0o750), (0o077, 0o600, 0o700)):
+        target = home.folder / f"pulled-{umask:o}"
         assert run(home, "pull", "a", str(target), umask=umask).code == 0
         found = list(target.rglob("*"))
         assert {mode(path) for path in found if path.is_file()} == {file_mode}
         assert {mode(path) for path in (target, *found) if path.is_dir()} == {folder_mode}
-        exported = home.folder / f"run-{umask}.csv"
+        exported = home.folder / f"run-{umask:o}.csv"
         assert run(home, "metrics", "a", "--export", str(exported), umask=umask).code == 0
         assert mode(exported) == file_mode
 
@@ -105,7 +96,7 @@ def test_what_is_written_for_a_person_elsewhere_has_the_modes_of_their_umask(hom
     assert run(home, "recipes", "new", str(home.folder / "mine")).code == 0
     assert {mode(path) for path in (home.folder / "mine").iterdir()} == {0o644}
     pictures = write_pictures(home.folder / "pictures")
-    assert run(home, "dataset", "pack", str(pictures), str(home.folder / "cats.tar"), umask="027").code == 0
+    assert run(home, "dataset", "pack", str(pictures), str(home.folder / "cats.tar"), umask=0o027).code == 0
     assert mode(home.folder / "cats.tar") == 0o640
 
 
@@ -113,17 +104,12 @@ def test_what_is_written_for_a_person_elsewhere_has_the_modes_of_their_umask(hom
 def test_every_process_of_ours_writes_for_its_user_only(home: Home, words: tuple[str, ...]) -> None:
     home.path.mkdir()
     home.path.chmod(0o755)
-    started = subprocess.Popen(
-        with_umask("022", *words), env=home.environ, cwd=home.folder, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
+    with command_server().started(*words, environ=home.environ, cwd=home.folder, umask=0o022) as service:
         until(lambda: mode(home.path) == 0o700, what="the home is private")
-        assert _umask(started.pid) == "0077"
+        assert _umask(service.pid) == "0077"
         assert [str(path) for path in home.path.iterdir() if mode(path) & 0o077] == []
-    finally:
-        started.send_signal(signal.SIGTERM)
-        started.wait(timeout=PATIENCE_SECONDS)
+        os.kill(service.pid, signal.SIGTERM)
+        service.wait(PATIENCE_SECONDS)
 
 
 def test_a_program_of_the_person_s_own_keeps_its_umask_and_leaves_a_private_store(home: Home) -> None:

@@ -18,6 +18,7 @@ from stationmaster.model import SshAccess
 from stationmaster.printable import printable
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
 from stationmaster.tui.sources.job_lines import ssh_command
+from tests.support.commands.command_line import PATIENCE_SECONDS, command_server
 from tests.support.commands.terminal import Session, at_terminal
 from tests.support.jobs.hostile_texts import (
     CONTROLS,
@@ -32,7 +33,6 @@ from tests.support.terminal.pty_program import PtyProgram
 
 _JOB, _OTHER = "cats1234", "dogs5678"
 _COMMAND = str(Path(sys.executable).with_name("stationmaster"))
-_SECONDS = 60.0
 _OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -47,12 +47,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWorld]:
 def shown(world: LocalWorld, *words: str, **answers: str) -> Session:
     """Run a command at a terminal."""
     return at_terminal(
-        [_COMMAND, *words],
+        [command_server().own_command, *words],
         # NO_COLOR: what is left of colours is not ours. COLUMNS: no text is cut or left out.
         environ={**world.environ, "TERM": "xterm-256color", "PYTHONUTF8": "1", "NO_COLOR": "1", "COLUMNS": "1000"},
         cwd=world.folder,
         answers={question.replace("_", " "): answer for question, answer in answers.items()},
-        seconds=_SECONDS,
+        seconds=PATIENCE_SECONDS,
     )
 
 
@@ -106,7 +106,9 @@ def test_a_log_on_a_terminal_is_all_there_and_its_markup_is_only_text(world: Loc
 
 
 def test_a_log_through_a_pipe_has_the_bytes_of_the_machine(world: LocalWorld) -> None:
-    piped = subprocess.run([_COMMAND, "logs", _JOB], env=world.environ, cwd=world.folder, capture_output=True)
+    piped = subprocess.run(
+        [command_server().own_command, "logs", _JOB], env=world.environ, cwd=world.folder, capture_output=True
+    )
     assert piped.stdout == LOG + LOG_REST
 
 
@@ -127,11 +129,11 @@ def test_names_of_a_datasets_files_are_text(world: LocalWorld) -> None:
     folder.mkdir(exist_ok=True)
     (folder / f"{ESCAPES.replace('/', '')}.png").write_bytes(b"no picture")
     session = at_terminal(
-        [_COMMAND, "dataset", "check", str(folder)],
+        [command_server().own_command, "dataset", "check", str(folder)],
         environ={**world.environ, "TERM": "xterm-256color", "NO_COLOR": "1"},
         cwd=world.folder,
         answers={},
-        seconds=_SECONDS,
+        seconds=PATIENCE_SECONDS,
     )
     assert "not ready" in session.shown
     assert_only_text(session)
@@ -156,9 +158,9 @@ def test_the_error_of_a_strange_server_is_text(world: LocalWorld) -> None:
 
 
 def test_standard_error_is_guarded_even_if_standard_output_is_a_file(world: LocalWorld) -> None:
-    command = f"{_COMMAND} show \"$(printf 'x\\033]0;pwned\\007')\" > out.txt"
+    command = f"{command_server().own_command} show \"$(printf 'x\\033]0;pwned\\007')\" > out.txt"
     session = at_terminal(
-        ["/bin/sh", "-c", command], environ=world.environ, cwd=world.folder, answers={}, seconds=_SECONDS
+        ["/bin/sh", "-c", command], environ=world.environ, cwd=world.folder, answers={}, seconds=PATIENCE_SECONDS
     )
     assert "there is no job" in session.shown
     assert "\x1b]0" not in session.shown
@@ -169,7 +171,7 @@ def test_the_app_draws_a_hostile_job_without_its_escapes(world: LocalWorld) -> N
     with PtyProgram([_COMMAND, "watch", _JOB], environ={**world.environ, "LANG": "C.UTF-8"}, cwd=world.folder) as app:
         app.until_written("split over two pieces")
         app.press("q")
-        app.wait(_SECONDS)
+        app.wait(PATIENCE_SECONDS)
         written = bytes(app.written).decode(errors="replace")
     assert "[bold red]h[/]" in app.text()
     for never in ("\x1b]0;", "]52;", "pwned", "\x1b[2J\x1b[H", "\x1bc", "\x1b(0", "\x9b", "\x9d", "\u202e", "\u2066"):
@@ -186,11 +188,11 @@ def test_a_copied_ssh_command_runs_nothing_that_a_provider_wrote(world: LocalWor
 def test_a_job_that_is_followed_in_a_few_lines_is_text(world: LocalWorld) -> None:
     """As `train --watch` does; here on a terminal on which the app cannot draw."""
     session = at_terminal(
-        [_COMMAND, "watch", _JOB],
+        [command_server().own_command, "watch", _JOB],
         environ={**world.environ, "TERM": "dumb"},
         cwd=world.folder,
         answers={},
-        seconds=_SECONDS,
+        seconds=PATIENCE_SECONDS,
     )
     assert session.code == 41, session.shown
     assert "FAILED" in session.shown
@@ -212,7 +214,7 @@ def test_a_worker_at_a_terminal_logs_text(world: LocalWorld) -> None:
         environ={**os.environ, "TERM": "xterm"},
         cwd=world.folder,
         answers={},
-        seconds=_SECONDS,
+        seconds=PATIENCE_SECONDS,
     )
     assert "machine.said" in session.shown
     assert "ValueError: abcde" in session.shown

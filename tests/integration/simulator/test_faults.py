@@ -270,10 +270,11 @@ def test_host_vanishes_with_its_processes(customer: Customer, login: Any) -> Non
 def test_partition_is_silent_while_the_work_goes_on(customer: Customer, login: Any) -> None:
     machine = customer.rent_running()
     login.leave_running(machine, "while :; do date +%s%N > ~/new; mv ~/new ~/beat; sleep 0.05; done")
-    customer.arm("partition", instance_id=machine["id"], seconds=3)
+    customer.strike("partition", machine["id"])
     with pytest.raises((asyncio.TimeoutError, asyncssh.Error)):
         login.do(machine, _echo, connect_timeout=0.5)
     during = time.time()
+    customer.end_strikes()
     assert until(lambda: _answers(login, machine))
     assert int(login.output(machine, "cat ~/beat")) / 1e9 > during
 
@@ -305,19 +306,21 @@ def test_ssh_refused_at_one_door_while_the_api_says_running(
     customer: Customer, login: Any, door: str, open_door: str
 ) -> None:
     machine = customer.rent_running()
-    customer.arm("ssh_refused", instance_id=machine["id"], door=door, seconds=1)
+    customer.strike("ssh_refused", machine["id"], door=door)
     with pytest.raises(ConnectionRefusedError):
         login.do(machine, _echo, door=door)
     assert login.do(machine, _echo, door=open_door) == "hello\n"
     assert (customer.read(machine["id"]) or {})["actual_status"] == "running"
+    customer.end_strikes()
     assert until(lambda: _answers(login, machine))
 
 
 def test_status_lies_while_ssh_works(customer: Customer, login: Any) -> None:
     machine = customer.rent_running()
-    customer.arm("status_lies", instance_id=machine["id"], seconds=1)
+    customer.strike("status_lies", machine["id"])
     customer.wait_for(machine["id"], "exited")
     assert login.do(machine, _echo) == "hello\n"
+    customer.end_strikes()
     customer.wait_for(machine["id"], "running")
 
 

@@ -110,21 +110,23 @@ def test_a_stop_keeps_the_disk_and_a_destroy_nothing(customer: Customer, login: 
 def test_a_partition_cuts_everything_while_the_work_goes_on(customer: Customer, login: Any) -> None:
     machine = customer.rent_running()
     login.leave_running(machine, "while :; do date +%s%N > /root/new; mv /root/new /root/beat; sleep 0.05; done")
-    customer.arm("partition", instance_id=machine["id"], seconds=2)
+    customer.strike("partition", machine["id"])
     for door in ("direct", "proxy"):
         with pytest.raises((OSError, asyncssh.Error)):
             login.do(machine, _echo, door=door, connect_timeout=0.4)
     during = time.time()
+    customer.end_strikes()
     assert until(lambda: _answers(login, machine))
     assert int(login.output(machine, "cat /root/beat")) / 1e9 > during
 
 
 def test_ssh_faults_on_a_real_sshd(customer: Customer, login: Any) -> None:
     machine = customer.rent_running()
-    customer.arm("ssh_refused", instance_id=machine["id"], door="direct", seconds=1)
+    customer.strike("ssh_refused", machine["id"], door="direct")
     with pytest.raises(ConnectionRefusedError):
         login.do(machine, _echo)
     assert login.do(machine, _echo, door="proxy") == "hello\n"
+    customer.end_strikes()
     assert until(lambda: _answers(login, machine))
     pinned = asyncssh.import_known_hosts("* " + login.output(machine, "cat /etc/ssh/ssh_host_ed25519_key.pub") + "\n")
     login.do(machine, _echo, known_hosts=pinned)

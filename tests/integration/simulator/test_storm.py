@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
-import pytest
 
 from stationmaster.simulator.faults import FaultKind, storm
 from stationmaster.simulator.harness import simulator_thread
@@ -16,10 +15,9 @@ from tests.support.vast.simulated_vast import Customer, quick_settings
 from tests.support.waiting import until
 
 
-@pytest.mark.parametrize("backend", ["paper", "process"])
-def test_every_fault_strikes_and_the_books_balance(tmp_path: Path, backend: str) -> None:
+def test_every_fault_strikes_and_the_books_balance(tmp_path: Path) -> None:
     faults = storm(7, seconds=60.0, every_seconds=(0.3, 0.6), fault_seconds=0.2)
-    settings = quick_settings(tmp_path / "sim", backend=backend, faults=tuple(faults), clock_speed=20.0)
+    settings = quick_settings(tmp_path / "sim", faults=tuple(faults), clock_speed=20.0)
     with simulator_thread(settings) as url, closing(Customer(url)) as customer:
         customer.http.timeout = httpx.Timeout(5)
         draw = random.Random(1)

@@ -16,7 +16,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
 from tests.support.chaos.storm_station import QUICK as QUICK_PACE
-from tests.support.chaos.storm_station import StormForge, StormStation, is_running
+from tests.support.chaos.storm_station import StormStation, is_running, storm_forge
 from tests.support.commands.command_line import stationmaster
 from tests.support.jobs.local_world import write_pictures
 from tests.support.jobs.submitting import submit
@@ -190,7 +190,7 @@ def paid_deliveries(folder: Path, **environ: str) -> Iterator[PaidDeliveries]:
         servers = stack.enter_context(ExitStack())
         hub = servers.enter_context(HubServer())
         bucket = servers.enter_context(rclone_s3(folder / "s3"))
-        forge = stack.enter_context(StormForge())
+        forge = storm_forge()
         url = stack.enter_context(forge.simulator(folder / "simulator", hosts=400))
         settings = {
             "STATIONMASTER_BILLING__ENABLED": "true",

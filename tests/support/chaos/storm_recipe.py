@@ -15,7 +15,7 @@ _RECIPE = """\
 name: storm
 version: 1
 title: A training in a storm
-description: Writes a checkpoint now and then, and notes in a file of the tests where and when it ran.
+description: Writes a checkpoint now and then, and notes in a file of the tests where and when it ran. SIGUSR1 ends it.
 framework: plain
 runtime: host
 needs: {gpus: 0, vram_gib: 0, disk_gib: 0.1}
@@ -44,8 +44,10 @@ time: {seconds_per_step: 0.1, fixed: 1s}
 """
 
 _TRAINER = """\
-import json, os, struct, sys, time
+import json, os, signal, struct, sys, time
 
+is_enough = []
+signal.signal(signal.SIGUSR1, lambda *_: is_enough.append(True))
 target, steps, pace, journal, job = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5]
 machine = os.environ.get("STATIONMASTER_JOB_ROOT", "")
 
@@ -66,11 +68,15 @@ def note():
 
 os.makedirs(os.path.dirname(target), exist_ok=True)
 for step in range(1, steps + 1):
+    if is_enough:
+        break
     note()
     time.sleep(pace)
     print("step %d/%d loss=%.4f" % (step, steps, 1.0 / step), flush=True)
     if step % 5 == 0:
         save("%s_%06d.safetensors" % (target, step))
+        while os.path.exists(journal + ".hold"):
+            time.sleep(0.05)
 save(target + ".safetensors")
 """
 

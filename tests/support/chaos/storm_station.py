@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import math
 import os
@@ -11,8 +12,9 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,14 @@ class StormForge(WorkerForge):
             until(lambda: not is_running(pid), "the simulator's end")
 
 
+@cache
+def storm_forge() -> StormForge:
+    """The one forge of this process, which ends with it: its start costs more than a whole job on a machine."""
+    forge = StormForge().__enter__()
+    atexit.register(forge.__exit__, None, None, None)
+    return forge
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RentalSpan:
     """From when until when a rental was live."""
@@ -116,6 +126,7 @@ class StormStation:
         self.journal = folder / "journal"
         self.kills: Counter[tuple[str, str]] = Counter()
         self.workers: list[int] = []
+        self._handles: list[int] = []
         self.customer = Customer(url)
         self._forge = forge
         (folder / "simulator").mkdir(parents=True)
@@ -142,10 +153,23 @@ class StormStation:
     def submit(self, spec: JobSpec) -> None:
         self.store.jobs.submit(spec)
 
+    def keep_training(self) -> None:
+        """From now on no training goes past a checkpoint: however slow this computer is, there is time to act."""
+        self._hold.touch()
+
+    def let_finish(self) -> None:
+        self._hold.unlink()
+
+    @property
+    def _hold(self) -> Path:
+        return self.journal.with_name(f"{self.journal.name}.hold")
+
     def start(self, role: str, **policy: float) -> int:
         order = StormOrder(role=role, log=str(self.home / f"{role}.log"), environ=self.environ, policy=policy)
         pid = self._forge.start_process(order)
         self.workers += [pid] if role == "worker" else []
+        with suppress(ProcessLookupError):  # it has left already
+            self._handles.append(os.pidfd_open(pid))
         return pid
 
     def kill(self, pid: int, role: str) -> None:
@@ -291,6 +315,11 @@ class StormStation:
         return "\n".join([*lines, *logs])
 
     def close(self) -> None:
+        """End the workers and sweepers that are left, too: the forge outlives the station."""
+        for handle in self._handles:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            os.close(handle)
         self.customer.close()
         self.store.close()
 

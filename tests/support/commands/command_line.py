@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -22,10 +23,14 @@ PATIENCE_SECONDS = 150.0
 
 
 def stationmaster(
-    *words: str, environ: Mapping[str, str], cwd: Path | None = None, seconds: float = PATIENCE_SECONDS
+    *words: str,
+    environ: Mapping[str, str],
+    cwd: Path | None = None,
+    seconds: float = PATIENCE_SECONDS,
+    umask: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run it to its end; its standard input is empty, so that no question can be answered."""
-    return command_server().run(words, environ=environ, cwd=cwd or Path.cwd(), seconds=seconds)
+    return command_server().run(words, environ=environ, cwd=cwd or Path.cwd(), seconds=seconds, umask=umask)
 
 
 def answer_of(*words: str, environ: Mapping[str, str], seconds: float = PATIENCE_SECONDS) -> Any:
@@ -62,13 +67,30 @@ class CommandServer:
         self._process.communicate(timeout=PATIENCE_SECONDS)
         shutil.rmtree(self._folder)
 
+    @contextmanager
+    def started(
+        self, *words: str, environ: Mapping[str, str], cwd: Path, umask: int | None = None
+    ) -> Iterator[ForkedCommand]:
+        """A command that runs until it is ended, at the latest with the block; nobody reads what it prints."""
+        with Path(os.devnull).open("r+") as nothing:
+            streams = [nothing.fileno()] * 3
+            address = str(self.address)
+            with ForkedCommand(address, words, environ=environ, cwd=str(cwd), streams=streams, umask=umask) as command:
+                handle = os.pidfd_open(command.pid)
+                try:
+                    yield command
+                finally:
+                    with suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
+                    os.close(handle)
+
     def run(
-        self, words: Sequence[str], *, environ: Mapping[str, str], cwd: Path, seconds: float
+        self, words: Sequence[str], *, environ: Mapping[str, str], cwd: Path, seconds: float, umask: int | None = None
     ) -> subprocess.CompletedProcess[str]:
         with Path(os.devnull).open() as nothing, _scratch() as out, _scratch() as err:
             streams = [stream.fileno() for stream in (nothing, out, err)]
             address = str(self.address)
-            with ForkedCommand(address, words, environ=environ, cwd=str(cwd), streams=streams) as command:
+            with ForkedCommand(address, words, environ=environ, cwd=str(cwd), streams=streams, umask=umask) as command:
                 try:
                     code = command.wait(seconds)
                 except TimeoutError:

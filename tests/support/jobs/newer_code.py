@@ -66,7 +66,7 @@ _EDITS = (
 def write_newer_code(folder: Path) -> Path:
     """The folder to put on PYTHONPATH in front of everything else."""
     package = folder / "stationmaster"
-    shutil.copytree(Path(stationmaster.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(stationmaster.__file__).parent, package)  # with what is compiled: the files keep their times
     (package / "control" / "states" / "verifying.py").write_text(_HANDLER, encoding="utf-8")
     for name, old, new in _EDITS:
         text = (package / name).read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from tests.support.waiting import until
 
 T = TypeVar("T")
 API_KEY = "first-account-key"
+_STRIKE_SECONDS = 3600.0  # by the simulator's clock
 QUICK = Pace(created_seconds=0.0, loading_seconds=0.0, restart_seconds=0.0, ssh_seconds=0.0, log_seconds=0.0)
 
 
@@ -93,6 +94,15 @@ class Customer:
     def arm(self, kind: str, **fields: Any) -> None:
         answer = self.http.post("/simulator/faults", json={"kind": kind, **fields})
         assert answer.status_code == 200, answer.text
+
+    def strike(self, kind: str, instance_id: int, **fields: Any) -> None:
+        """Let a fault strike a machine now; it lasts until `end_strikes`, which nothing but a test decides."""
+        before = len(self.struck(kind))
+        self.arm(kind, instance_id=instance_id, seconds=_STRIKE_SECONDS, **fields)
+        until(lambda: len(self.struck(kind)) > before, f"the fault {kind}")
+
+    def end_strikes(self) -> None:
+        self.advance(_STRIKE_SECONDS)
 
     def struck(self, kind: str) -> list[dict[str, Any]]:
         struck = self.http.get("/simulator/faults").json()["struck"]

@@ -1,4 +1,4 @@
-"""Six trainings on rented machines, each with its own trouble, under one real worker; notifications go to Telegram.
+"""Trainings on rented machines, each with its own trouble, under one real worker; notifications go to Telegram.
 
 What happens is driven by steps and by what was told, never by the clock: a busy computer makes it slower, not other.
 """
@@ -44,6 +44,7 @@ class Scale:
     cut_seconds: float
     cut_steps: int
     patience_seconds: float
+    names: Sequence[str] = NAMES  # of the runs that there are
     monitoring: Mapping[str, Any] = field(default_factory=dict)
     own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # monitoring by the run's name
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class Scale:
 
 
 class WatchedStation:
-    """A station at a simulator, with its six jobs submitted and its own worker."""
+    """A station at a simulator, with its jobs submitted and its own worker."""
 
     def __init__(self, scale: Scale, storm: StormStation, server: MessengerServer, folder: Path) -> None:
         self.worker: subprocess.Popen[bytes] | None = None
@@ -63,7 +64,7 @@ class WatchedStation:
     def submit(self, pictures: Path) -> None:
         with closing(LocalStation(self.storm.settings, self.storm.environ)) as station:
             station.store.users.put(User(name="ann", telegram_id=ANN))
-            for name in NAMES:  # one by one: six at once would all ask for the cheapest machine
+            for name in self.scale.names:  # one by one: all at once would all ask for the cheapest machine
                 submit(station, self._request(name, pictures))
                 self.until(lambda: self._has_machine(name), f"a machine for {name}")  # noqa: B023 (waited for here)
 
@@ -150,7 +151,7 @@ class WatchedStation:
 
 @contextmanager
 def watched_station(scale: Scale, folder: Path) -> Iterator[WatchedStation]:
-    """All six are on their way, and a worker is at them; afterwards nothing of them is left."""
+    """All are on their way, and a worker is at them; afterwards nothing of them is left."""
     with ExitStack() as stack:
         server = stack.enter_context(MessengerServer())
         url = stack.enter_context(
@@ -159,7 +160,7 @@ def watched_station(scale: Scale, folder: Path) -> Iterator[WatchedStation]:
         environ = {
             **server.environ,
             "STATIONMASTER_NOTIFY__TELEGRAM_ID": ME,
-            "STATIONMASTER_LIMITS__MAX_RENTALS": str(len(NAMES)),
+            "STATIONMASTER_LIMITS__MAX_RENTALS": str(len(scale.names)),
             "STATIONMASTER_VASTAI__GUARD_IDLE": "12h",
             **scale.environ,
         }

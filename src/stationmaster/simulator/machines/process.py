@@ -36,6 +36,7 @@ class _MachinePaths:
     job_root: Path
     host_keys: Path
     container_log: Path
+    uptime: Path
     programs: Path
 
     def variables(self) -> dict[str, str]:
@@ -48,12 +49,15 @@ class _MachinePaths:
             "STATIONMASTER_WORKSPACE": str(self.workspace),  # else /workspace
             "STATIONMASTER_HOST_KEYS": str(self.host_keys),  # the folder of ssh_host_*_key.pub, else /etc/ssh
             "STATIONMASTER_CONTAINER_LOG": str(self.container_log),  # else /proc/1/fd/1
+            "STATIONMASTER_UPTIME": str(self.uptime),  # else /proc/uptime
         }
 
     def make(self) -> None:
         folders = (self.home, self.temporary, self.workspace, self.job_root, self.host_keys, self.programs)
-        for folder in (*folders, self.home / ".ssh", self.container_log.parent):
+        for folder in (*folders, self.home / ".ssh", self.container_log.parent, self.uptime.parent):
             folder.mkdir(parents=True, exist_ok=True)
+        if not self.uptime.is_symlink() and not self.uptime.exists():
+            self.uptime.symlink_to("/proc/uptime")  # a test may put a file in its place, and so let hours pass
 
 
 def _paths_under(root: Path) -> _MachinePaths:
@@ -65,6 +69,7 @@ def _paths_under(root: Path) -> _MachinePaths:
         job_root=root / "opt/stationmaster/jobs",
         host_keys=root / "etc/ssh",
         container_log=root / "var/log/container.log",
+        uptime=root / "proc/uptime",
         programs=root / "usr/local/bin",
     )
 
