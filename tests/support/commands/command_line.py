@@ -36,6 +36,12 @@ def answer_of(*words: str, environ: Mapping[str, str], seconds: float = PATIENCE
     return json.loads(done.stdout)
 
 
+def output_of(*words: str, home: Path) -> str:
+    """All that a command printed, in the environment of this process and with this home."""
+    done = stationmaster(*words, environ={**os.environ, "STATIONMASTER_HOME": str(home)})
+    return done.stdout + done.stderr
+
+
 @cache
 def command_server() -> CommandServer:
     """The one server of all processes of this test run, which ends with the last of them."""

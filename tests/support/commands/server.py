@@ -33,6 +33,11 @@ _REQUEST_BYTES = 1 << 20
 _STREAMS = (0, 1, 2)
 #: What commands import only when they come to it, and what takes long.
 _WANTED_SOON = (
+    "PIL.BmpImagePlugin",
+    "PIL.GifImagePlugin",
+    "PIL.JpegImagePlugin",
+    "PIL.PngImagePlugin",
+    "PIL.PpmImagePlugin",
     "alembic.command",
     "alembic.config",
     "anyio._backends._asyncio",
@@ -43,7 +48,11 @@ _WANTED_SOON = (
     "psycopg",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite.pysqlite",
+    "typer._adapters",
+    "typer._click.decorators",
+    "uvicorn.lifespan.off",
     "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
     "uvicorn.loops.auto",
     "uvicorn.protocols.http.auto",
     "uvicorn.protocols.websockets.auto",
