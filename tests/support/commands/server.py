@@ -111,6 +111,9 @@ class Forker:
 
     def _admit(self, connection: socket.socket) -> None:
         line, streams = _received(connection)
+        if not line:
+            connection.close()
+            return
         if line == HOLD:
             self._holders.append(connection)
             connection.sendall(b"ready\n")
@@ -168,14 +171,16 @@ def _build_deferred_models() -> None:
 def _tell(caller: socket.socket, number: int) -> None:
     try:
         caller.sendall(b"%d\n" % number)
-    except BrokenPipeError:
+    except ConnectionError:
         pass  # the caller left meanwhile
 
 
 def _received(connection: socket.socket) -> tuple[bytes, list[int]]:
+    """What the caller wants; nothing if it left before it had said so."""
     line, streams, _, _ = socket.recv_fds(connection, _REQUEST_BYTES, len(_STREAMS))
-    while not line.endswith(b"\n"):
-        line += connection.recv(_REQUEST_BYTES)
+    while line and not line.endswith(b"\n"):
+        more = connection.recv(_REQUEST_BYTES)
+        line = line + more if more else b""
     return line, streams
 
 
