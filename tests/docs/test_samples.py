@@ -46,6 +46,8 @@ def test_the_samples_of_a_page_work_one_after_the_other(page: Path, place: Path)
         "PATH": os.pathsep.join([str(place / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "STATIONMASTER_HOME": str(place / "home"),
         "STATIONMASTER_WORKER__LINGER": "1s",
+        "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.5",
+        "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.5",
     }
     done = subprocess.run(["sh", "-c", script], cwd=place, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import getpass
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from stationmaster.model import State
+from tests.support.commands.command_line import PATIENCE_SECONDS
 from tests.support.commands.example_runs import EXAMPLES, Person
-from tests.support.machines.own_hosts import is_alive
 from tests.support.servers.sshd import Sshd, running_sshd
+from tests.support.waiting import until
 
 EXAMPLE = EXAMPLES / "adopt"
 
@@ -21,6 +26,11 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
         yield server
 
 
+def _is_watched(person: Person) -> bool:
+    found = person.home.run("jobs", "--json").json()
+    return [job["state"] for job in found] == [State.EXECUTING]
+
+
 def test_it_is_watched_to_its_end_and_its_model_copied(person: Person, sshd: Sshd, tmp_path: Path) -> None:
     config = person.folder / "ssh_config"
     (person.folder / "known_hosts").write_text(f"[127.0.0.1]:{sshd.port} {sshd.host_key}\n")
@@ -29,11 +39,17 @@ def test_it_is_watched_to_its_end_and_its_model_copied(person: Person, sshd: Ssh
         f"  IdentityFile {sshd.client_key}\n  UserKnownHostsFile {person.folder / 'known_hosts'}\n"
     )
     run = tmp_path / "run"
-    started = person.run(EXAMPLE / "start-by-hand.sh", run, "40", "0.2")
+    started = person.run(EXAMPLE / "start-by-hand.sh", run, "40", "0.05")
     assert started.code == 0, started.err
-    assert is_alive(int((run / "pid").read_text()))
-    settings = {"STATIONMASTER_SSH__CONFIG_PATH": str(config)}
-    ran = person.run(EXAMPLE / "adopt.sh", "gpu-box", run, "model", environ=settings)
-    assert ran.code == 0, ran.err
-    assert "COMPLETED" in ran.out
+    until(lambda: "step 1/40" in (run / "train.log").read_text(), "the first step")
+    training = int((run / "pid").read_text())
+    os.kill(training, signal.SIGSTOP)  # so that it does not end before it is adopted, however long that takes
+    environ = {**person.environ, "STATIONMASTER_SSH__CONFIG_PATH": str(config)}
+    words = [str(EXAMPLE / "adopt.sh"), "gpu-box", str(run), "model"]
+    with subprocess.Popen(words, env=environ, cwd=person.folder, stdout=subprocess.PIPE, text=True) as adopting:
+        until(lambda: _is_watched(person), "the adopted training")
+        os.kill(training, signal.SIGCONT)
+        said, _ = adopting.communicate(timeout=PATIENCE_SECONDS)
+    assert adopting.returncode == 0, said
+    assert "COMPLETED" in said
     assert [path.name for path in (person.folder / "model").rglob("model.safetensors")] == ["model.safetensors"]

@@ -11,11 +11,8 @@ import pytest
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.report import Evidence, Health, LogError, Recommendation, Report, Severity, Summary
 from stationmaster.cli.analysis_lines import analysis_lines
-from tests.support.commands.cli_runs import Home, Ran
+from tests.support.commands.cli_runs import Home
 from tests.unit.run_files.test_cut_off_databases import write_run
-
-Trained = tuple[Home, Ran]
-KEYS = {"job_id", "health", "summary", "recommendations", "log_errors", "metrics_timeline", "notes"}
 
 
 def report(**changes: object) -> Report:
@@ -77,32 +74,6 @@ def test_a_machine_s_text_cannot_move_the_cursor() -> None:
 def test_a_run_without_findings_says_whether_that_is_good() -> None:
     good = report(recommendations=(), log_errors=())
     assert "No change to recommend." in list(analysis_lines(good))
-
-
-def test_a_job_is_shown_with_how_to_apply_the_changes(trained: Trained) -> None:
-    home, watched = trained
-    ran = home.run("analyze", "cats")
-    assert ran.code == 0, ran.err
-    first = ran.out.splitlines()[0]
-    assert first.split()[0] in ("Good", "Warning")
-    assert "20 of 20 steps" in first
-    assert max(map(len, ran.out.splitlines()[:-1])) <= 80
-    shown = home.run("show", "cats")
-    assert f"  analysis  {first.split()[0]}" in shown.out
-    assert f"\nanalysis  {first.split()[0]}" in watched.out
-    found = home.run("show", "cats", "--json").json()
-    assert found["health"] == first.split()[0].lower()
-    if found["recommendation"] is not None:
-        assert "stationmaster retry done --apply-recommendations" in ran.out
-
-
-def test_json_is_the_report_and_nothing_else(trained: Trained) -> None:
-    home, _ = trained
-    found = home.run("analyze", "done", "--json").json()
-    assert found.keys() == KEYS | {"attempt", "created_at", "is_stored"}
-    assert found["summary"]["health_score"] == found["health"]
-    assert found["summary"]["training_completed"] is True
-    assert home.run("--json", "analyze", "done").json() == found
 
 
 def test_a_file_is_analysed_without_a_home(tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ def test_an_older_worker_is_asked_to_leave_and_settings_of_the_folder_hold(home:
 
 def test_a_worker_started_before_a_secret_was_set_makes_room_for_one_that_has_it(home: Home, pictures: Path) -> None:
     slow = ("-p", "fault=stall", "-p", "fault_at=5")
+    home.environ["STATIONMASTER_MONITORING__POLL_INTERVAL"] = "30"  # nothing is to be learnt of the trainings
     assert home.run(*train(pictures, "a", *slow)).code == 0
     until(lambda: home.job("a").state is State.EXECUTING, what="the first training")
     first = home.worker_pid()

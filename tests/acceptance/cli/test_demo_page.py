@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.cli_runs import Home
+from tests.support.commands.command_line import command_server
 from tests.support.commands.terminal import CTRL_C, at_terminal
 from tests.support.waiting import until
 
@@ -50,7 +51,9 @@ def test_at_a_terminal_the_page_of_the_run_is_opened_and_stays_until_ctrl_c(home
             "BROWSER": f"{sys.executable} {shlex.quote(str(browser))} {shlex.quote(str(seen))} %s",
         }
         answers = {"stays until you press Ctrl-C": interrupt}
-        ran = at_terminal([COMMAND, *QUICK], environ=environ, cwd=tmp_path, answers=answers, seconds=150)
+        ran = at_terminal(
+            [command_server().own_command, *QUICK], environ=environ, cwd=tmp_path, answers=answers, seconds=150
+        )
     assert ran.code == 0, ran.shown
     links = LINK.findall(ran.shown)
     assert len(links) == 2, "one while it trains, one at its end"
@@ -75,7 +78,7 @@ def test_in_a_pipe_the_page_ends_with_the_training(home: Home) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["in CI", "with --no-web"])
 def test_elsewhere_there_is_no_page(home: Home, tmp_path: Path, how: str) -> None:
-    argv = [COMMAND, *QUICK, *(["--no-web"] if how == "with --no-web" else [])]
+    argv = [command_server().own_command, *QUICK, *(["--no-web"] if how == "with --no-web" else [])]
     environ = {**home.environ, **({"CI": "1"} if how == "in CI" else {})}
     ran = at_terminal(argv, environ=environ, cwd=tmp_path, answers={}, seconds=150)
     assert ran.code == 0, ran.shown

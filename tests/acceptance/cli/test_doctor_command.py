@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.cli_runs import Home
+from tests.support.commands.command_line import PATIENCE_SECONDS, command_server
 from tests.support.commands.terminal import at_terminal
 
 
@@ -45,7 +46,8 @@ def test_a_warning_is_no_failure_and_quiet_prints_only_what_is_not_ok(home: Home
 
 def test_levels_have_colours_at_a_terminal(home: Home) -> None:
     environ = {**home.environ, "TERM": "xterm-256color", "STATIONMASTER_PROVIDER": "vastai"}
-    shown = at_terminal([COMMAND, "doctor", "--offline"], environ=environ, cwd=home.folder, answers={}, seconds=60)
+    words = [command_server().own_command, "doctor", "--offline"]
+    shown = at_terminal(words, environ=environ, cwd=home.folder, answers={}, seconds=PATIENCE_SECONDS)
     assert shown.code == 1
     assert "\x1b[32mok\x1b[0m " in shown.shown
     assert re.search(r"\x1b\[31mfail\x1b\[0m +provider", shown.shown)

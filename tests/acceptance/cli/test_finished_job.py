@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors import safe_open
@@ -13,6 +15,18 @@ from tests.support.commands.cli_runs import QUICK, Home, Ran
 from tests.support.waiting import until
 
 Trained = tuple[Home, Ran]
+REPORT = {"job_id", "health", "summary", "recommendations", "log_errors", "metrics_timeline", "notes"}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Trained]:
+    """A home in which `train --watch` trained the job `done` to its end, and what the command said meanwhile.
+
+    Its worker writes debug lines.
+    """
+    with Home(tmp_path_factory.mktemp("trained")) as opened:
+        train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--name", "cats", "--id", "done")
+        yield opened, opened.run("--log-level", "debug", *train, "--watch", *QUICK)
 
 
 def test_a_watched_training_tells_its_way_and_ends_with_zero(trained: Trained) -> None:
@@ -24,6 +38,31 @@ def test_a_watched_training_tells_its_way_and_ends_with_zero(trained: Trained) -
         assert word in ran.out
     lines = ran.out.splitlines()
     assert [line for line in lines if line and lines.count(line) > 1] == [], "in a pipe no line comes twice"
+
+
+def test_the_end_of_a_watched_training_is_a_summary(trained: Trained) -> None:
+    _, watched = trained
+    told = [line for line in watched.out.splitlines() if line.startswith("EXECUTING")]
+    assert len(told) == len(set(told))
+    end = watched.out[watched.out.index("\nCOMPLETED: ") :]
+    assert re.search(r"^loss      \d\.\d{4} → \d\.\d{4}  [▁▂▃▄▅▆▇█]+$", end, re.MULTILINE)
+    for label in ("time", "cost", "model", "samples", "machine   destroyed", "analysis", "next"):
+        assert f"\n{label}" in end
+    assert "\n  stationmaster pull done ./" in end
+
+
+def test_the_worker_told_every_decision_and_call_because_it_was_asked_for_debug_lines(trained: Trained) -> None:
+    home, _ = trained
+    log = (home.path / "worker.log").read_text()
+    states = {each["state"] for each in _events(log, "visit.decided") if each["job"] == "done"}
+    assert {"QUEUED", "PROVISIONING", "TRANSFERRING_DATA", "EXECUTING", "RELEASING"} <= states
+    assert {each["call"] for each in _events(log, "provider.called")} == {"create", "destroy"}
+    assert all(each["seconds"] >= 0 for each in _events(log, "visit.performed"))
+
+
+def _events(log: str, name: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    return [line for line in lines if line.get("event") == name]
 
 
 def test_every_step_was_recorded_beside_the_training_and_is_stored(trained: Trained) -> None:
@@ -131,6 +170,9 @@ def test_watching_an_ended_job_answers_at_once(trained: Trained) -> None:
     home, _ = trained
     ran = home.run("watch", "done", "--json")
     assert (ran.code, ran.json()["outcome"]) == (0, "COMPLETED")
+    quiet = home.run("watch", "done", "--quiet")
+    assert quiet.out.strip().endswith(".safetensors")
+    assert len(quiet.out.splitlines()) == 1
 
 
 def test_pull_brings_a_model_that_opens(trained: Trained, tmp_path: Path) -> None:
@@ -140,6 +182,40 @@ def test_pull_brings_a_model_that_opens(trained: Trained, tmp_path: Path) -> Non
     with safe_open(model, framework="numpy") as opened:
         assert list(opened.keys())
         assert "training_info" in opened.metadata()
+
+
+def test_a_copy_prints_its_files_and_nothing_else_in_a_pipe(trained: Trained, tmp_path: Path) -> None:
+    home, _ = trained
+    copied = home.run("pull", "done", str(tmp_path / "model"))
+    assert copied.code == 0
+    assert all(line.startswith("note: ") for line in copied.err.splitlines()), "no bar, and no progress of a moment"
+    assert all(Path(line).is_file() for line in copied.out.splitlines())
+
+
+def test_its_analysis_is_shown_with_how_to_apply_the_changes(trained: Trained) -> None:
+    home, watched = trained
+    ran = home.run("analyze", "cats")
+    assert ran.code == 0, ran.err
+    first = ran.out.splitlines()[0]
+    assert first.split()[0] in ("Good", "Warning")
+    assert "20 of 20 steps" in first
+    assert max(map(len, ran.out.splitlines()[:-1])) <= 80
+    shown = home.run("show", "cats")
+    assert f"  analysis  {first.split()[0]}" in shown.out
+    assert f"\nanalysis  {first.split()[0]}" in watched.out
+    found = home.run("show", "cats", "--json").json()
+    assert found["health"] == first.split()[0].lower()
+    if found["recommendation"] is not None:
+        assert "stationmaster retry done --apply-recommendations" in ran.out
+
+
+def test_the_json_of_its_analysis_is_the_report_and_nothing_else(trained: Trained) -> None:
+    home, _ = trained
+    found = home.run("analyze", "done", "--json").json()
+    assert found.keys() == REPORT | {"attempt", "created_at", "is_stored"}
+    assert found["summary"]["health_score"] == found["health"]
+    assert found["summary"]["training_completed"] is True
+    assert home.run("--json", "analyze", "done").json() == found
 
 
 @pytest.mark.parametrize("verb", ["stop", "cancel"])
@@ -211,25 +287,30 @@ def test_recipes_can_be_listed_shown_and_checked(trained: Trained, tmp_path: Pat
     assert "recipe.yaml" in broken.out + broken.err
 
 
-def test_a_job_is_removed_only_when_somebody_says_yes(trained: Trained, pictures: Path) -> None:
-    home, _ = trained
-    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "short")
-    assert home.run(*train, "--watch", "--json", *QUICK).json()["outcome"] == "COMPLETED"
-    refused = home.run("jobs", "rm", "short")
-    assert (refused.code, "hint: pass --yes" in refused.err) == (2, True)
-    assert home.run("jobs", "rm", "short", "--yes", "--json").json() == {"id": "short", "removed": True}
-    assert not (home.path / "jobs" / "short").exists()
-
-
-def test_a_training_that_crashes_says_which_step_and_why_and_keeps_its_log(trained: Trained, pictures: Path) -> None:
+@pytest.fixture(scope="module")
+def crashed(trained: Trained, pictures: Path) -> Ran:
+    """What `train --watch --json` said of the job `crash`, in the same home."""
     home, _ = trained
     train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "crash", "--watch", "--json")
-    ran = home.run(*train, *QUICK, "-p", "fault=crash", "-p", "fault_at=5")
-    assert ran.code == 41
-    assert (ran.json()["outcome"], ran.json()["reason"]) == ("FAILED", "STEP_FAILED")
+    return home.run(*train, *QUICK, "-p", "fault=crash", "-p", "fault_at=5")
+
+
+def test_a_training_that_crashes_says_which_step_and_why_and_keeps_its_log(trained: Trained, crashed: Ran) -> None:
+    home, _ = trained
+    assert crashed.code == 41
+    assert (crashed.json()["outcome"], crashed.json()["reason"]) == ("FAILED", "STEP_FAILED")
     quote = "RuntimeError: the fault `crash` was asked for at step 5"
-    assert ran.json()["explanation"] == f"step train failed with exit code 1 (try 2): {quote}"
+    assert crashed.json()["explanation"] == f"step train failed with exit code 1 (try 2): {quote}"
     assert "the fault `crash` was asked for" in home.run("logs", "crash").out
+
+
+def test_a_job_is_removed_only_when_somebody_says_yes(trained: Trained, crashed: Ran) -> None:
+    home, _ = trained
+    assert (home.path / "jobs" / "crash").is_dir()
+    refused = home.run("jobs", "rm", "crash")
+    assert (refused.code, "hint: pass --yes" in refused.err) == (2, True)
+    assert home.run("jobs", "rm", "crash", "--yes", "--json").json() == {"id": "crash", "removed": True}
+    assert not (home.path / "jobs" / "crash").exists()
 
 
 def test_a_worker_with_nothing_left_to_do_goes(trained: Trained) -> None:

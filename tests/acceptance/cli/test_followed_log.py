@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.cli_runs import Home
 from tests.support.commands.served_home import Client
 from tests.support.servers.live_bench import WrittenJob
+from tests.support.waiting import until
 
 SECONDS = 120.0
 
@@ -32,21 +34,24 @@ def serving(home: Home, *, port: str = "0") -> Iterator[tuple[subprocess.Popen[s
         process.communicate(timeout=SECONDS)
 
 
+def _answers(url: str) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", int(url.rpartition(":")[2]))) == 0
+
+
 def test_a_server_that_is_killed_and_restarted_loses_and_repeats_no_line(home: Home, tmp_path: Path) -> None:
     with serving(home) as (serve, url):
         job = WrittenJob(home.store, "loud")
         job.write_log(b"line 0\n", b"line 1\n")
         client = Client(tmp_path, url, (home.path / "serve.token").read_text().strip())
-        follower = subprocess.Popen(
-            [COMMAND, "logs", "loud", "-f"], env=client.environ, cwd=tmp_path, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        follower = client.start("logs", "loud", "-f")
         try:
             assert follower.stdout is not None
             assert follower.stderr is not None
             assert [follower.stdout.readline() for _ in range(2)] == ["line 0\n", "line 1\n"]
             serve.send_signal(signal.SIGKILL)
             serve.wait(SECONDS)
+            until(lambda: not _answers(url), "the end of the server")
             job.write_log(b"line 2\n", b"line 3\n")
             assert follower.stderr.readline().startswith(f"note: connection lost, trying again: {url} does not answer")
             with serving(home, port=url.rpartition(":")[2]):

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.config import load_settings
-from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.cli_runs import Home
+from tests.support.commands.command_line import command_server
 from tests.support.commands.terminal import CTRL_C, Session, at_terminal
 
 CHOICE = "Choice [1]:"
@@ -26,7 +27,7 @@ def converse(home: Home, choices: str, /, *words: str, **answers: str) -> Sessio
     numbers = iter(choices.split())
     questions = {question.replace("_", " "): answer for question, answer in answers.items()}
     return at_terminal(
-        [COMMAND, "init", *words],
+        [command_server().own_command, "init", *words],
         environ={**home.environ, "TERM": "xterm"},
         cwd=home.folder,
         answers={**questions, CHOICE: lambda: next(numbers, "")},

@@ -12,12 +12,15 @@ from typer.core import TyperGroup
 
 from scripts.json_page import LINES, PRINTED, WITHOUT_JSON, documents
 from stationmaster.cli.commands import loaded_tree
+from stationmaster.model import Outcome, Reason
 from tests.support.commands.cli_runs import QUICK, Home
 from tests.support.commands.command_line import PATIENCE_SECONDS
 from tests.support.commands.json_documents import assert_documented, undocumented
 from tests.support.commands.served_home import Client, ServedHome
 from tests.support.jobs.local_world import write_pictures
+from tests.support.jobs.stored_jobs import change_row
 from tests.support.programs import ROOT
+from tests.support.servers.live_bench import WrittenJob
 
 TRAINING = "--recipe tiny-lora@1 --dataset PICTURES --steps 20 -p seconds_per_step=0 -p save_every=10"
 
@@ -67,14 +70,14 @@ TRIES: dict[str, str] = {
     "replay": "replay FOLDER/log.txt",
     "retry": "retry done --yes --id again",
     "retry --dry-run": "retry done --dry-run",
-    "stop": "stop done",
-    "cancel": "cancel done --yes",
+    "stop": "stop again",
     "show": "show done --events",
     "store backup": "store backup FOLDER/copy.db",
     "store check": "store check",
     "store show": "store show",
     "sweep": "sweep",
     "train": f"train {TRAINING} --name dogs --id second --yes",
+    "cancel": "cancel second --yes",
     "train --dry-run": f"train {TRAINING} --dry-run",
     "trust": "trust",
     "trust --remove": "trust --remove",
@@ -119,23 +122,27 @@ FAILING = {"dataset check": 5, "recipes lint": 4}
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[ServedHome]:
     """A served home with billing, a job that completed, one that failed, a model and messages."""
-    folder = tmp_path_factory.mktemp("contract")
-    with ServedHome(folder, **PAID) as opened:
+    served = ServedHome(tmp_path_factory.mktemp("contract"), **PAID)
+    _write_failed_job(served)
+    with served as opened:
         client_folder = tmp_path_factory.mktemp("client")
         Client(client_folder, opened.url, opened.token()).run("credits", "grant", "me", "50", "--reason", "welcome")
         _write_files(opened, pictures)
-        _train(opened, pictures, "broken", "dogs", "-p", "fault=crash", "-p", "fault_at=5")
-        _train(opened, pictures, "done", "cats")
-        assert (opened.run("watch", "done").code, opened.run("watch", "broken").code) == (0, 41)
+        train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--name", "cats", "--id", "done")
+        ran = opened.run(*train, *QUICK, "--yes", "--watch")
+        assert ran.code == 0, ran.err
         exported = opened.run("metrics", "done", "--export", "run.csv", "--table", "StepMetric")
         assert exported.code == 0, exported.err
         yield opened
 
 
-def _train(home: Home, pictures: Path, job_id: str, name: str, *more: str) -> None:
-    words = ("--recipe", "tiny-lora@1", "--dataset", str(pictures), "--name", name, "--id", job_id)
-    ran = home.run("train", *words, *QUICK, *more, "--yes")
-    assert ran.code == 0, ran.err
+def _write_failed_job(home: Home) -> None:
+    home.path.mkdir()
+    job = WrittenJob(home.store, "broken")
+    job.write_log(b"step 1/20 loss: 0.5\n", b"RuntimeError: no pictures\n")
+    job.end()
+    failed = {"outcome": Outcome.FAILED.value, "reason": Reason.STEP_FAILED.value}
+    change_row(home.store, "broken", **failed, attempt=1, ended_at=home.store.now())
 
 
 def _write_files(home: Home, pictures: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.cli_runs import Home
+from tests.support.commands.command_line import PATIENCE_SECONDS, command_server
 from tests.support.jobs.spine_values import spec
 from tests.support.terminal.pty_program import PtyProgram
 
@@ -29,12 +28,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 def at_terminal(home: Home, *words: str, columns: int = 120, **environ: str) -> PtyProgram:
     settings = {**home.environ, "PYTHONUTF8": "1", **environ}
-    return PtyProgram([COMMAND, *words], environ=settings, cwd=home.folder, columns=columns, rows=24)
+    return PtyProgram(
+        [command_server().own_command, *words], environ=settings, cwd=home.folder, columns=columns, rows=24
+    )
 
 
 def shown(home: Home, *words: str, columns: int = 120, **environ: str) -> str:
     with at_terminal(home, *words, columns=columns, **environ) as program:
-        program.wait(60)
+        program.wait(PATIENCE_SECONDS)
         program.read_for(0.5)
         return program.written.decode()
 
@@ -73,14 +74,11 @@ def test_jobs_watch_redraws_the_list_in_one_place(shared: Home) -> None:
         written = program.written.decode()
         assert re.search(r"\x1b\[3A\r\x1b\[JID ", written), "the cursor goes back to the first of three lines"
         os.kill(program.pid, signal.SIGINT)
-        assert program.wait(30) == 0
+        assert program.wait(PATIENCE_SECONDS) == 0
 
 
-def test_jobs_watch_in_a_pipe_prints_a_line_per_change(shared: Home, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [COMMAND, "jobs", "--watch", "--interval", "0.5"],
-        env=shared.environ, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+def test_jobs_watch_in_a_pipe_prints_a_line_per_change(shared: Home) -> None:
+    with shared.start("jobs", "--watch", "--interval", "0.5") as process:
         assert process.stdout is not None
         before = [process.stdout.readline() for _ in range(3)]
         shared.store.jobs.submit(spec("third", provider="nowhere", name="other"))

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands.cli_runs import COMMAND, Home, Ran
+from stationmaster.model import State
+from stationmaster.series.blocks import block_of
+from stationmaster.store.writes import Write
+from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.jobs.spine_values import spec
 from tests.support.programs import ROOT
+from tests.support.series.simulated_run import simulated_run
 
 FILES = ROOT / "tests" / "fixtures" / "series"
-Trained = tuple[Home, Ran]
 
 
-def test_a_job_is_shown_with_its_numbers_and_lines_within_80_characters(trained: Trained) -> None:
-    home, _ = trained
-    ran = home.run("metrics", "cats")
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A home with the ended job `done`, and the rows that a training of 20 steps recorded."""
+    with Home(tmp_path_factory.mktemp("filled")) as opened:
+        opened.path.mkdir()
+        opened.store.jobs.submit(spec("done", name="cats"))
+        (lease,) = opened.store.leases.claim("worker", limit=1, seconds=3600)
+        blocks = tuple(block_of(table, attempt=1) for table in simulated_run(20.5 / 3600) if len(table))
+        opened.store.leases.settle(
+            lease, Write(job=replace(lease.job, state=State.ENDED, attempt=1), due_in=None, series=blocks)
+        )
+        yield opened
+
+
+def test_a_job_is_shown_with_its_numbers_and_lines_within_80_characters(filled: Home) -> None:
+    ran = filled.run("metrics", "cats")
     assert ran.code == 0, ran.err
     assert ran.out.splitlines()[0] == "done"
     assert "steps      " in ran.out
@@ -26,9 +45,8 @@ def test_a_job_is_shown_with_its_numbers_and_lines_within_80_characters(trained:
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
-def test_json_has_the_series_the_summary_and_the_tables(trained: Trained) -> None:
-    home, _ = trained
-    found = home.run("metrics", "done", "--series", "loss", "--from", "5", "--to", "10", "--json").json()
+def test_json_has_the_series_the_summary_and_the_tables(filled: Home) -> None:
+    found = filled.run("metrics", "done", "--series", "loss", "--from", "5", "--to", "10", "--json").json()
     assert found["subject"] == "done"
     (loss,) = found["series"]
     assert 5 <= min(loss["x"]) <= max(loss["x"]) == 10
@@ -58,22 +76,20 @@ def test_plain_characters_where_blocks_cannot_be_printed(home: Home) -> None:
     assert "#" in line
 
 
-def test_export_and_import_again(trained: Trained, tmp_path: Path) -> None:
-    home, _ = trained
-    assert "rows to" in home.run("metrics", "done", "--export", str(tmp_path / "run.csv")).out
-    (loss,) = home.run("metrics", str(tmp_path / "run.csv"), "--series", "loss", "--json").json()["series"]
+def test_export_and_import_again(filled: Home, tmp_path: Path) -> None:
+    assert "rows to" in filled.run("metrics", "done", "--export", str(tmp_path / "run.csv")).out
+    (loss,) = filled.run("metrics", str(tmp_path / "run.csv"), "--series", "loss", "--json").json()["series"]
     assert loss["x"][-1] == 20
-    assert home.run("metrics", "done", "--export", str(tmp_path / "run.db"), "--json").json()["rows"] >= 2
-    assert home.run("metrics", str(tmp_path / "run.db"), "--json").json()["subject"] == "done"
-    imported = home.run("metrics", "done", "--import", str(FILES / "run-cats.wandb"))
+    assert filled.run("metrics", "done", "--export", str(tmp_path / "run.db"), "--json").json()["rows"] >= 2
+    assert filled.run("metrics", str(tmp_path / "run.db"), "--json").json()["subject"] == "done"
+    imported = filled.run("metrics", "done", "--import", str(FILES / "run-cats.wandb"))
     assert "eval.score" in imported.out
-    names = [series["name"] for series in home.run("metrics", "done", "--json").json()["series"]]
+    names = [series["name"] for series in filled.run("metrics", "done", "--json").json()["series"]]
     assert "eval.score" in names
 
 
-def test_one_table_is_printed_as_csv(trained: Trained) -> None:
-    home, _ = trained
-    heading, first, *_ = home.run("metrics", "done", "--table", "StepMetric").out.splitlines()
+def test_one_table_is_printed_as_csv(filled: Home) -> None:
+    heading, first, *_ = filled.run("metrics", "done", "--table", "StepMetric").out.splitlines()
     assert heading.startswith("id,step,timestamp,loss")
     assert first.startswith("1,")
 

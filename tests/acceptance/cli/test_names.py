@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import pytest
 
 from stationmaster.cli.completion.table import ENDED_JOB, JOB, JOB_OR_FILE, RUNNING_JOB, Word, read_table
 from stationmaster.model import Outcome, Reason, State, User
-from tests.support.commands.cli_runs import Home
+from tests.support.commands.cli_runs import Home, without_ages
 from tests.support.jobs.spine_values import spec
 from tests.support.jobs.stored_jobs import change_row
 
@@ -55,7 +54,7 @@ def test_a_job_is_named_the_same_way_everywhere(filled: Home, command: tuple[str
     def ran(job: str) -> tuple[int, str, str]:
         second = ("bc33",) if command == ("compare",) else ()
         done = filled.run(*command, job, *second, *_MORE.get(" ".join(command), ()))
-        return done.code, re.sub(r"\d+ s ago", "now", done.out), done.err
+        return done.code, without_ages(done.out), done.err
 
     newest = ran("ab22")
     assert newest[2].find("there is no job") < 0, newest

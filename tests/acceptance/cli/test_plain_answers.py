@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stationmaster.money import from_dollars
-from tests.support.commands.cli_runs import QUICK, Home
+from tests.support.commands.cli_runs import Home
 from tests.support.jobs.recipe_jobs import scripted
 from tests.support.jobs.spine_values import spec
 from tests.support.jobs.stored_jobs import put_trained
@@ -77,16 +77,6 @@ def test_a_service_says_what_its_default_provider_lacks(home: Home, verb: str) -
     assert told["problem"] == "Vast.ai needs a key and none is set"
     assert "VASTAI_API_KEY" in told["hint"]
     assert not _events(home.run(*words, DRIVER="vastai", VASTAI_API_KEY="planted").err, "settings.incomplete")
-
-
-def test_a_worker_tells_every_decision_and_call_if_asked_for_debug_lines(home: Home, pictures: Path) -> None:
-    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "told", *QUICK)
-    assert home.run("--log-level", "debug", *train, "--watch").code == 0
-    log = (home.path / "worker.log").read_text()
-    states = {each["state"] for each in _events(log, "visit.decided") if each["job"] == "told"}
-    assert {"QUEUED", "PROVISIONING", "TRANSFERRING_DATA", "EXECUTING", "RELEASING"} <= states
-    assert {each["call"] for each in _events(log, "provider.called")} == {"create", "destroy"}
-    assert all(each["seconds"] >= 0 for each in _events(log, "visit.performed"))
 
 
 def test_a_service_unit_has_the_home_in_quotes_and_no_secret(home: Home) -> None:

@@ -6,7 +6,8 @@ import re
 import sys
 from pathlib import Path
 
-from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.cli_runs import Home
+from tests.support.commands.command_line import command_server
 from tests.support.terminal.tmux import RESTORED, Tmux
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[1-9][0-9;]*m")
@@ -67,11 +68,12 @@ def test_a_dumb_terminal_gets_lines(home: Home, tmp_path: Path) -> None:
 def test_a_watched_training_is_one_bar_in_40_columns_and_ctrl_c_leaves_a_clean_terminal(
     home: Home, pictures: Path
 ) -> None:
-    train = (COMMAND, "train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--name", "cats", "--id", "seen")
+    command = command_server().own_command
+    train = (command, "train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--name", "cats", "--id", "seen")
     steps = ("--steps", "4000", "-p", "seconds_per_step=0.05", "-p", "save_every=4000")
     with in_terminal(home, columns=40, rows=30) as terminal:
         terminal.start(*train, *steps, "--watch", NO_COLOR="1")
-        screen = terminal.until_shown("cats  EXECUTING", "/4000 (", seconds=120)
+        screen = terminal.until_shown("cats  EXECUTING", "/4000 (")
         assert len(bars(screen)) == 1
         later = terminal.until_shown("/4000 (1")
         assert len(bars(later)) == 1
@@ -83,25 +85,5 @@ def test_a_watched_training_is_one_bar_in_40_columns_and_ctrl_c_leaves_a_clean_t
         terminal.press("Enter")
         assert terminal.exit_code() == 0
         assert not _COLOUR.search(terminal.coloured_screen())
-        terminal.start(COMMAND, "cancel", "seen", "--yes")
+        terminal.start(command, "cancel", "seen", "--yes")
         assert terminal.exit_code() == 0
-
-
-def test_a_copy_prints_its_files_and_nothing_else_in_a_pipe(home: Home, pictures: Path, tmp_path: Path) -> None:
-    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "done", "--watch")
-    watched = home.run(*train, "--steps", "20", "-p", "seconds_per_step=0", "-p", "save_every=10")
-    assert watched.code == 0
-    told = [line for line in watched.out.splitlines() if line.startswith("EXECUTING")]
-    assert len(told) == len(set(told))
-    end = watched.out[watched.out.index("\nCOMPLETED: ") :]
-    assert re.search(r"^loss      \d\.\d{4} → \d\.\d{4}  [▁▂▃▄▅▆▇█]+$", end, re.MULTILINE)
-    for label in ("time", "cost", "model", "samples", "machine   destroyed", "analysis", "next"):
-        assert f"\n{label}" in end
-    assert "\n  stationmaster pull done ./" in end
-    copied = home.run("pull", "done", str(tmp_path / "model"))
-    assert copied.code == 0
-    assert all(line.startswith("note: ") for line in copied.err.splitlines()), "no bar, and no progress of a moment"
-    assert all(Path(line).is_file() for line in copied.out.splitlines())
-    quiet = home.run("watch", "done", "--quiet")
-    assert quiet.out.strip().endswith(".safetensors")
-    assert len(quiet.out.splitlines()) == 1

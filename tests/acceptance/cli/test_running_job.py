@@ -10,26 +10,24 @@ from pathlib import Path
 import pytest
 
 from stationmaster.model import Desired, Outcome, Reason
-from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.commands.cli_runs import Home
+from tests.support.commands.command_line import command_server
 from tests.support.commands.json_documents import assert_documented
 from tests.support.waiting import until
 
-ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10", "-p", "sample_every=100000")
+ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=50", "-p", "sample_every=100000")
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Home]:
     """A home with the job `long`, which has a checkpoint and would run for half an hour."""
     with Home(tmp_path_factory.mktemp("running")) as home:
-        begin(home, pictures, "long")
+        ran = home.run(
+            "train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "long", "--json", *ENDLESS
+        )
+        assert (ran.code, ran.json()["state"]) == (0, "QUEUED"), ran.err
+        until(lambda: home.has_checkpoint("long"), what="a checkpoint")
         yield home
-
-
-def begin(home: Home, pictures: Path, job_id: str) -> None:
-    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", job_id, "--json")
-    ran = home.run(*train, *ENDLESS)
-    assert (ran.code, ran.json()["state"]) == (0, "QUEUED"), ran.err
-    until(lambda: home.has_checkpoint(job_id), what=f"a checkpoint of {job_id}")
 
 
 def test_a_running_job_is_listed_with_its_progress(running: Home, pictures: Path) -> None:
@@ -92,8 +90,21 @@ def test_a_running_job_is_neither_removed_nor_retried(running: Home) -> None:
     assert running.run("retry", "long").code == 7
 
 
-def test_a_stopped_job_is_followed_to_its_end_and_can_be_resumed(home: Home, pictures: Path) -> None:
-    begin(home, pictures, "long")
+def test_a_pipe_that_is_closed_is_no_error(running: Home) -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$0" logs long | head -c 10 >/dev/null; exit ${PIPESTATUS[0]}', command_server().own_command],
+        env=running.environ,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_stopped_job_is_followed_to_its_end_and_can_be_resumed(running: Home) -> None:
+    """The last test: it ends the job."""
+    home = running
     follow = home.start("logs", "long", "--follow")
     try:
         stopped = home.run("stop", "long", "--json")
@@ -119,15 +130,3 @@ def _resume(home: Home) -> None:
     assert kept.code == 0, kept.err
     assert home.run("watch", "again").code == 43
     assert "resum" in home.run("logs", "again").out.lower()
-
-
-def test_a_pipe_that_is_closed_is_no_error(running: Home) -> None:
-    done = subprocess.run(
-        ["bash", "-c", '"$0" logs long | head -c 10 >/dev/null; exit ${PIPESTATUS[0]}', COMMAND],
-        env=running.environ,
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -22,7 +23,9 @@ from stationmaster.station.local.station import open_station
 from stationmaster.station.local.token_file import ensure_token_file, read_token_file
 from tests.support.commands.cli_runs import Home
 from tests.support.servers.serve_process import served
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_SECONDS, until
+
+get, post = partial(httpx.get, timeout=PATIENCE_SECONDS), partial(httpx.post, timeout=PATIENCE_SECONDS)
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -31,12 +34,12 @@ def bearer(token: str) -> dict[str, str]:
 
 def test_it_says_where_it_answers_signs_a_browser_in_and_leaves_when_told(tmp_path: Path) -> None:
     with served(tmp_path) as serve:
-        assert httpx.get(f"{serve.url}/readyz", timeout=150).json() == {"ready": True, "uploads": False}
+        assert get(f"{serve.url}/readyz").json() == {"ready": True, "uploads": False}
         assert serve.link == f"{serve.url}/sign-in#{serve.code}"
-        assert httpx.get(serve.link).status_code == 200
-        signed_in = httpx.post(f"{serve.url}/api/session", json={"code": serve.code})
+        assert get(serve.link).status_code == 200
+        signed_in = post(f"{serve.url}/api/session", json={"code": serve.code})
         assert signed_in.json()["role"] == "admin"
-        assert httpx.get(f"{serve.url}/api/server", headers=bearer(serve.token)).json()["caller"]["user"] == "me"
+        assert get(f"{serve.url}/api/server", headers=bearer(serve.token)).json()["caller"]["user"] == "me"
         assert stat.S_IMODE((tmp_path / "serve.token").stat().st_mode) == 0o600
         assert serve.end() == 0
     assert "Traceback" not in serve.err
@@ -53,8 +56,8 @@ def test_a_public_address_without_a_bucket_is_told_at_the_start(
 ) -> None:
     source = source_of(tmp_path, PORT=0, PUBLIC_URL="https://station.example.org")
     with HttpService(source) as service, service.beside():
-        assert httpx.get(f"{service.url}/readyz").json() == {"ready": True, "uploads": False}
-        assert httpx.get(service.url, headers={"Host": "station.example.org"}).status_code == 200
+        assert get(f"{service.url}/readyz").json() == {"ready": True, "uploads": False}
+        assert get(service.url, headers={"Host": "station.example.org"}).status_code == 200
     said = capsys.readouterr().out
     assert "uploads.off" in said
     assert "bucket.name" in said
@@ -75,13 +78,13 @@ def test_without_sign_in_it_listens_on_loopback_only(tmp_path: Path) -> None:
         source_of(tmp_path, AUTH="false", HOST="0.0.0.0")
     with HttpService(source_of(tmp_path, AUTH="false", PORT=0)) as service, service.beside():
         assert (service.sign_in_link(), service.token_file) == (None, None)
-        assert httpx.get(f"{service.url}/api/server").json()["caller"]["role"] == "admin"
+        assert get(f"{service.url}/api/server").json()["caller"]["role"] == "admin"
     assert not (tmp_path / "serve.token").exists()
 
 
 def test_plain_http_on_other_addresses_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with HttpService(source_of(tmp_path, HOST="0.0.0.0", PORT=0)) as service, service.beside():
-        assert httpx.get(f"{service.url}/api/server").status_code == 401
+        assert get(f"{service.url}/api/server").status_code == 401
     assert "serve.no_tls" in capsys.readouterr().out
     with HttpService(source_of(tmp_path, HOST="0.0.0.0", PORT=0, PUBLIC_URL="https://station.example.org")):
         pass
@@ -109,9 +112,7 @@ def test_it_serves_tls_itself_with_secure_cookies(tmp_path: Path) -> None:
         assert link is not None
         assert link.startswith("https://127.0.0.1:")
         code = link.partition("#")[2]
-        answer = httpx.post(
-            f"{service.url}/api/session", json={"code": code}, verify=ssl.create_default_context(cafile=cert)
-        )
+        answer = post(f"{service.url}/api/session", json={"code": code}, verify=ssl.create_default_context(cafile=cert))
     assert "secure" in answer.headers["set-cookie"].lower()
     assert "strict-transport-security" in answer.headers
 
@@ -122,8 +123,8 @@ def test_only_a_named_proxy_says_where_a_request_comes_from(tmp_path: Path, prox
         link = service.sign_in_link()
         assert link is not None
         forwarded = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
-        answer = httpx.post(f"{service.url}/api/session", json={"code": link.partition("#")[2]}, headers=forwarded)
-        refused = httpx.get(f"{service.url}/api/server", headers={**forwarded, **bearer("sm_wrong")})
+        answer = post(f"{service.url}/api/session", json={"code": link.partition("#")[2]}, headers=forwarded)
+        refused = get(f"{service.url}/api/server", headers={**forwarded, **bearer("sm_wrong")})
         entries = service.station.audit.entries(limit=1)
     assert (answer.status_code, refused.status_code) == (200, 401)
     assert ("secure" in answer.headers["set-cookie"].lower()) is is_believed
@@ -179,7 +180,7 @@ def test_changed_settings_take_effect_without_a_restart(tmp_path: Path, capsys: 
         headers = bearer(service.token_file.read_text().strip())
 
         def credits_are_on() -> bool:
-            found = httpx.get(f"{service.url}/api/credits", headers=headers)
+            found = get(f"{service.url}/api/credits", headers=headers)
             assert found.status_code == 200
             return bool(found.json()["enabled"])
 
@@ -190,7 +191,7 @@ def test_changed_settings_take_effect_without_a_restart(tmp_path: Path, capsys: 
         config.write_text("[billing]\nenabled = true\n[serve]\nauth = false\n")
         until(credits_are_on, "the new settings")
         until(lambda: "serve.auth" in capsys.readouterr().out, "the warning that some need a restart")
-        assert httpx.get(f"{service.url}/api/credits").status_code == 401
+        assert get(f"{service.url}/api/credits").status_code == 401
 
 
 def test_a_service_that_fails_ends_what_runs_beside_it(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_a_service_that_fails_ends_what_runs_beside_it(tmp_path: Path) -> None:
 
     def crash(service: HttpService) -> None:
         with service.beside():
-            until(lambda: httpx.get(f"{service.url}/healthz").status_code == 200)
+            until(lambda: get(f"{service.url}/healthz").status_code == 200)
             loop = service._server.servers[0].get_loop()
             loop.call_soon_threadsafe(loop.stop)
             assert ended.wait(60), "a TERM to this process"
@@ -213,7 +214,7 @@ def test_a_service_that_fails_ends_what_runs_beside_it(tmp_path: Path) -> None:
 
 def test_up_works_and_answers_in_one_process_and_ctrl_c_ends_both(tmp_path: Path) -> None:
     with served(tmp_path, command="up") as up:
-        assert httpx.get(f"{up.url}/api/server", headers=bearer(up.token)).status_code == 200
+        assert get(f"{up.url}/api/server", headers=bearer(up.token)).status_code == 200
         up.wait_for("worker.started")
         assert up.end(signal.SIGINT) == 0
     assert "worker.left" in up.err
@@ -224,7 +225,7 @@ def test_up_beside_another_worker_answers_and_takes_over_when_that_one_leaves(tm
     with served(tmp_path, command="up") as first:
         first.wait_for("worker.started")
         with served(tmp_path, command="up") as second:
-            assert httpx.get(f"{second.url}/api/server", headers=bearer(first.token)).status_code == 200
+            assert get(f"{second.url}/api/server", headers=bearer(first.token)).status_code == 200
             assert second.process.stdout is not None
             assert "already running" in second.process.stdout.readline()
             assert first.end() == 0
@@ -258,6 +259,6 @@ def test_where_no_browser_can_be_opened_it_says_so_and_serves(
 ) -> None:
     with served(tmp_path, options=["--open"], variables=variables) as serve:
         serve.wait_for(said)
-        assert httpx.get(f"{serve.url}/healthz").status_code == 200
+        assert get(f"{serve.url}/healthz").status_code == 200
         assert serve.end() == 0
     assert "Traceback" not in serve.err

@@ -73,6 +73,7 @@ def test_a_conversation_ends_with_a_job_on_the_machine_that_was_chosen(home: Hom
     assert rental.offer is not None
     assert (rental.offer.id, home.job("chosen").spec.quote.offer) == (chosen, chosen)
     assert home.job("chosen").spec.max_spend == 1_000_000
+    assert home.run("cancel", "chosen", "--yes").code == 0  # the training itself is not the question
 
 
 def test_a_retry_asks_the_same(home: Home) -> None:
@@ -85,6 +86,7 @@ def test_a_retry_asks_the_same(home: Home) -> None:
     )
     assert session.code == 0, session.shown
     assert home.job("new").spec.quote.offer == offers_shown(session)[3]
+    assert home.run("cancel", "new", "--yes").code == 0
 
 
 def test_ctrl_d_and_ctrl_c_at_a_question_change_nothing(home: Home) -> None:
@@ -114,7 +116,7 @@ def test_a_pipe_is_never_asked(home: Home, words: tuple[str, ...], missing: str)
             stdin=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         assert done.returncode != 0

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,11 +18,11 @@ from stationmaster.model import State
 from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
+from tests.support.commands.command_line import command_server
 from tests.support.jobs.local_world import write_pictures
 from tests.support.servers.messenger_server import MessengerServer
 from tests.support.waiting import until
 
-COMMAND = str(Path(sys.executable).with_name("stationmaster"))
 PATIENCE_SECONDS = 120.0
 NAME = "cats <b>*_"
 THRESHOLDS = {
@@ -82,7 +81,8 @@ def station(server: MessengerServer, tmp_path_factory: pytest.TempPathFactory) -
         monitoring = {"gracePeriod": 2000, "poll_interval": 0.5, "save_timeout": 2, "stallDetection": stall}
         submit(opened, pictures, "stalls", NAME, STALLED, monitoring)
         submit(opened, pictures, "finishes", "dogs", QUICK, {"poll_interval": 0.2})
-        worker = subprocess.Popen([COMMAND, "worker"], env=environ, cwd=folder, stderr=subprocess.DEVNULL)
+        command = [command_server().own_command, "worker"]
+        worker = subprocess.Popen(command, env=environ, cwd=folder, stderr=subprocess.DEVNULL)
         try:
             yield opened
         finally:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +19,11 @@ from stationmaster.model import Job
 from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-from tests.support.commands.command_line import PATIENCE_SECONDS, stationmaster
+from tests.support.commands.command_line import PATIENCE_SECONDS, command_server, stationmaster
 from tests.support.waiting import until
 
 COMMAND = str(Path(sys.executable).with_name("stationmaster"))
+"""What was installed, for tests about the start of a process; `own_command` of the server of commands is cheaper."""
 QUICK = ("--steps", "20", "-p", "seconds_per_step=0", "-p", "save_every=10")
 
 
@@ -83,16 +86,7 @@ class Home:
         return ran_cleanly(done)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start a command and let it run; the caller ends it."""
-        return subprocess.Popen(
-            [COMMAND, *arguments],
-            env=self.environ,
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return started(*arguments, environ=self.environ, cwd=self.folder)
 
     def show(self, job_id: str) -> Any:
         return self.run("show", job_id, "--json").json()
@@ -118,9 +112,32 @@ class Home:
             until(lambda: self.worker_pid() != pid, what="the worker has left")
 
 
+def started(*arguments: str, environ: Mapping[str, str], cwd: Path) -> subprocess.Popen[str]:
+    """Start a command and let it run; the caller ends it. Killed, it is gone a moment later."""
+    return subprocess.Popen(
+        [command_server().own_command, *arguments],
+        env=dict(environ),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def ran_cleanly(done: subprocess.CompletedProcess[str]) -> Ran:
     assert "Traceback" not in done.stderr, done.stderr
     return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def without_ages(printed: str) -> str:
+    """The same for a command that ran a moment later.
+
+    >>> without_ages("TIME       USER\\n59 s ago   ann") == without_ages("TIME        USER\\n1 min ago   ann")
+    True
+    """
+    still = re.sub(r"\b\d+ (?:s|min) ago\b", "a moment ago", printed)
+    return re.sub(r" +", " ", still)  # a column is as wide as the longest of its times
 
 
 def _kill(pid: int, number: signal.Signals) -> None:

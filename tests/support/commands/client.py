@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class ForkedCommand:
-    """A command that the server forked. Use it as a context manager; leaving the block does not end the command."""
+    """A command that the server forked. Use it as a context manager: the block ends with the command killed."""
 
     def __init__(
         self,

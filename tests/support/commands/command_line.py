@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,8 +14,10 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from tests.support.commands.client import ForkedCommand
+from tests.support.commands.server_folder import COMMAND, HOLD, SOCKET, locked
 from tests.support.programs import ROOT, program
 
 PATIENCE_SECONDS = 150.0
@@ -40,32 +41,56 @@ def answer_of(*words: str, environ: Mapping[str, str], seconds: float = PATIENCE
     return json.loads(done.stdout)
 
 
+def output_of(*words: str, home: Path) -> str:
+    """All that a command printed, in the environment of this process and with this home."""
+    done = stationmaster(*words, environ={**os.environ, "STATIONMASTER_HOME": str(home)})
+    return done.stdout + done.stderr
+
+
 @cache
 def command_server() -> CommandServer:
-    """The one server of this process, which ends with it."""
-    server = CommandServer()
-    atexit.register(server.close)
-    return server
+    """The one server of all processes of this test run, which ends with the last of them."""
+    return CommandServer()
 
 
 class CommandServer:
     """A process that has imported everything; each command is a child of it."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="commands-"))
-        self.address = self._folder / "socket"
-        self.write_command(self._folder)
-        self.own_command = str(self._folder / "stationmaster")
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
-        self._process = subprocess.Popen(
-            [*program("commands.server"), str(self.address), self.own_command], cwd=ROOT, **pipes
-        )
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == b"ready\n", "the server of commands did not start"
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid4().hex
+        folder = Path(tempfile.gettempdir()) / f"commands-{run}"
+        self.address = folder / SOCKET
+        self.own_command = str(folder / COMMAND)
+        with locked(folder):
+            self._hold = self._held() or self._start(folder)  # until this process ends
 
-    def close(self) -> None:
-        self._process.communicate(timeout=PATIENCE_SECONDS)
-        shutil.rmtree(self._folder)
+    def _held(self) -> socket.socket | None:
+        """A connection that keeps the server; None where there is no server."""
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(self.address))
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            return None
+        connection.sendall(HOLD)
+        assert connection.recv(64) == b"ready\n"
+        return connection
+
+    def _start(self, folder: Path) -> subprocess.Popen[bytes]:
+        """A server that stays as long as this process has its standard input open."""
+        self.address.unlink(missing_ok=True)
+        self.write_command(folder)
+        process = subprocess.Popen(
+            [*program("commands.server"), str(folder)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        with process.stdout as said:
+            assert said.readline() == b"ready\n", "the server of commands did not start"
+        return process
 
     @contextmanager
     def started(
@@ -102,7 +127,7 @@ class CommandServer:
     def write_command(self, folder: Path) -> None:
         """A `stationmaster` in this folder, for a PATH; a child of this server does the work."""
         client = Path(__file__).with_name("client.py")
-        command = folder / "stationmaster"
+        command = folder / COMMAND
         command.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {client} {self.address} "$@"\n')
         command.chmod(0o755)
 

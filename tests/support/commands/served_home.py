@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 from stationmaster.config import load_settings
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.tokens import NewToken
-from tests.support.commands.cli_runs import Home, Ran, ran_cleanly
+from tests.support.commands.cli_runs import Home, Ran, ran_cleanly, started
 from tests.support.commands.command_line import PATIENCE_SECONDS, stationmaster
 
 
@@ -57,3 +58,6 @@ class Client:
 
     def run(self, *arguments: str, **environ: str) -> Ran:
         return ran_cleanly(stationmaster(*arguments, environ={**self.environ, **environ}, cwd=self.folder))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return started(*arguments, environ=self.environ, cwd=self.folder)

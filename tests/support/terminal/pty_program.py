@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
 
+from tests.support.waiting import PATIENCE_SECONDS
+
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()][AB0]|[=>78])"
 )
@@ -69,7 +71,7 @@ class PtyProgram:
             pass
         return len(self.written) - before
 
-    def until_written(self, pattern: str, *, since: int = 0, seconds: float = 30.0) -> float:
+    def until_written(self, pattern: str, *, since: int = 0, seconds: float = PATIENCE_SECONDS) -> float:
         """Wait for text that matches, after so many bytes; returns when it came, by the monotonic clock."""
         ends = time.monotonic() + seconds
         while not re.search(pattern, self.text(since=since)):
@@ -77,7 +79,7 @@ class PtyProgram:
                 raise AssertionError(f"never written: {pattern!r}\n{self.text(since=since)[-3000:]}")
         return time.monotonic()
 
-    def until_quiet(self, quiet_seconds: float, *, seconds: float = 30.0) -> None:
+    def until_quiet(self, quiet_seconds: float, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Take what it writes until it has written nothing for so long."""
         ends = time.monotonic() + seconds
         while self._take(quiet_seconds):

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from tests.support.capabilities import require
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_SECONDS, until
 
-PATIENCE_SECONDS = 60.0
 _PROMPT = "ready> "
 _ENDED = "ended with"
 

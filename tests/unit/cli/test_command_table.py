@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stationmaster.cli.commands import COMMANDS, Command, command_tree, loaded_tree
+from tests.support.commands.command_line import output_of
 from tests.support.commands.imports import run
 
 
@@ -75,9 +76,8 @@ def test_what_needs_no_store_opens_none(words: tuple[str, ...], tmp_path: Path) 
     assert not home.exists()
 
 
-def test_commands_of_a_group_have_their_help() -> None:
-    printed, _ = run("jobs", "rm", "--help")
-    assert "Usage: stationmaster jobs rm JOB [OPTIONS]" in printed
+def test_commands_of_a_group_have_their_help(tmp_path: Path) -> None:
+    assert "Usage: stationmaster jobs rm JOB [OPTIONS]" in output_of("jobs", "rm", "--help", home=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,7 @@ def test_commands_of_a_group_have_their_help() -> None:
         (("keys", "chekc"), "error: no such command 'chekc'\nhint: did you mean `stationmaster keys check`?"),
     ],
 )
-def test_a_command_that_is_unknown_is_answered_with_the_nearest(words: tuple[str, ...], said: str) -> None:
-    assert said in run(*words)[0]
+def test_a_command_that_is_unknown_is_answered_with_the_nearest(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    assert said in output_of(*words, home=tmp_path)

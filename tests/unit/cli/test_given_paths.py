@@ -10,7 +10,7 @@ import pytest
 import stationmaster.cli
 from stationmaster.cli.context import given_path
 from stationmaster.errors import UserError
-from tests.support.commands.imports import run
+from tests.support.commands.command_line import output_of
 
 _PATH_PARAMETER = re.compile(r"Annotated\[\s*Path(?: \| None)?,\s*typer\.(?:Option|Argument)\([^]]*\]")
 
@@ -52,10 +52,7 @@ def test_every_path_of_every_command_is_checked() -> None:
     ids=" ".join,
 )
 def test_a_command_says_that_its_path_is_empty(words: tuple[str, ...], tmp_path: Path) -> None:
-    printed, _ = run(
-        *(str(tmp_path) if word == "SET" else word for word in words),
-        environ={"STATIONMASTER_HOME": str(tmp_path / "home")},
-    )
+    printed = output_of(*(str(tmp_path) if word == "SET" else word for word in words), home=tmp_path / "home")
     assert printed == "error: the path is empty\nhint: pass a path; the current folder is .\n"
 
 
@@ -63,12 +60,12 @@ def test_a_command_says_that_its_path_is_empty(words: tuple[str, ...], tmp_path:
     "words", [("dataset", "check", ""), ("dataset", "pack", "", "set.tar"), ("dataset", "check", " ")]
 )
 def test_an_empty_dataset_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
-    printed, _ = run(*words, environ={"STATIONMASTER_HOME": str(tmp_path / "home")})
+    printed = output_of(*words, home=tmp_path / "home")
     assert printed.startswith("error: the dataset's path is empty\nhint: pass a folder, ")
     assert printed.count("\n") == 2
 
 
 def test_a_training_needs_a_dataset(tmp_path: Path) -> None:
     words = ("train", "--recipe", "tiny-lora@1", "--dataset", "", "--dry-run")
-    printed, _ = run(*words, environ={"STATIONMASTER_HOME": str(tmp_path / "home")})
+    printed = output_of(*words, home=tmp_path / "home")
     assert printed == "error: no dataset given\nhint: pass --dataset FOLDER\n"

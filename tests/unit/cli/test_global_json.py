@@ -11,7 +11,7 @@ import pytest
 
 from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.context import Options
-from tests.support.commands.imports import run
+from tests.support.commands.command_line import output_of
 from tests.support.watching.training_logs import LOGS
 
 _LOG = str(LOGS / "plain" / "tutorial.log")
@@ -65,7 +65,7 @@ def _words(name: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("name", ["parse", "replay", "dataset check", "dataset pack"])
 def test_a_command_prints_json_for_the_global_option(name: str, tmp_path: Path) -> None:
     words = _words(name, tmp_path)
-    environ = {"STATIONMASTER_HOME": str(tmp_path / "home")}
-    globally, own = run("--json", *words, environ=environ)[0], run(*words, "--json", environ=environ)[0]
+    home = tmp_path / "home"
+    globally, own = output_of("--json", *words, home=home), output_of(*words, "--json", home=home)
     assert globally == own
     assert isinstance(json.JSONDecoder().raw_decode(globally)[0], dict)
