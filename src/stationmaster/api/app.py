@@ -9,11 +9,11 @@ from fastapi import APIRouter, FastAPI
 
 from stationmaster import __version__
 from stationmaster.api.description import DescribedApp
-from stationmaster.api.gate.chain import ANSWERS, add_gate
+from stationmaster.api.gate.chain import add_gate
 from stationmaster.api.gate.policy import GatePolicy
 from stationmaster.api.live.hub import Hub, LiveLimits
 from stationmaster.api.page_files import FOLDER, PageFiles
-from stationmaster.api.problems import add_problem_handlers, problems
+from stationmaster.api.problems import add_problem_handlers
 from stationmaster.api.routes import (
     adoptions,
     analyses,
@@ -104,7 +104,6 @@ def build_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses=problems(*ANSWERS),
     )
     app.state.station = service.station
     app.state.allowances = service.allowances
@@ -114,12 +113,15 @@ def build_app(service: Service) -> FastAPI:
     app.state.page = PageFiles(service.page)
     app.state.takes_uploads = service.tickets is not None
     add_problem_handlers(app)
-    app.include_router(health.routes)
-    for routes in ROUTES:
-        app.include_router(routes)
+    _add_routes(app, health.routes, *ROUTES)
     if service.tickets is not None:
-        app.include_router(uploads.upload_routes(service.tickets))
-    app.include_router(session.routes)
-    app.include_router(pages.routes)
+        _add_routes(app, uploads.upload_routes(service.tickets))
+    _add_routes(app, session.routes, pages.routes)
     add_gate(app, service.gate, service.doorkeeper)
     return app
+
+
+def _add_routes(app: FastAPI, *routers: APIRouter) -> None:
+    """Add the routes as they are: `include_router` would build each of them again, at the first request."""
+    for router in routers:
+        app.router.routes.extend(router.routes)

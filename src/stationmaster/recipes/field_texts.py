@@ -19,9 +19,14 @@ def field_texts(model: type[BaseModel]) -> dict[str, str]:
     """By the field's name; fields that a model has from another one included."""
     texts: dict[str, str] = {}
     for kind in reversed(model.__mro__):
-        if issubclass(kind, BaseModel) and kind is not BaseModel:
+        if issubclass(kind, BaseModel) and kind is not BaseModel and not _is_filled_in(kind):
             texts |= _own_texts(kind)
     return texts
+
+
+def _is_filled_in(model: type[BaseModel]) -> bool:
+    """Whether it is a generic model with its parameters, such as `Page[int]`, which has no source of its own."""
+    return model.__pydantic_generic_metadata__["origin"] is not None
 
 
 def _own_texts(model: type[BaseModel]) -> dict[str, str]:

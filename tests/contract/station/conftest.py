@@ -8,40 +8,56 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.jobs.http_world import HttpWorld, TwoServersWorld
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.saved_folder import SavedFolder
+from tests.support.jobs.station_kinds import STATIONS, USUAL
 from tests.support.jobs.submitting import submit
-
-STATIONS: dict[str, type[LocalWorld]] = {
-    "local": LocalWorld,
-    "http": HttpWorld,
-    "two-servers-postgresql": TwoServersWorld,
-}
 
 OpenWorld = Callable[..., LocalWorld]
 
 
-def opener(request: pytest.FixtureRequest, folder: Path) -> OpenWorld:
-    """Opens the station that the fixture's parameter names, on one store however often it is opened."""
-    kind = STATIONS[request.param]
-    if "postgresql" not in request.param:
-        return lambda **environ: kind(folder, **environ)
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "stations(*names): the stations that the test asks, instead of the usual ones")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "station_kind" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("stations")
+        metafunc.parametrize("station_kind", USUAL if mark is None else mark.args, scope="module")
+
+
+def opener(request: pytest.FixtureRequest, kind: str, folder: Path) -> OpenWorld:
+    """Opens a station of this kind, on one store however often it is opened."""
+    make = STATIONS[kind]
+    if "postgresql" not in kind:
+        return lambda **environ: make(folder, **environ)
     url = request.getfixturevalue("postgres_server").new_store()
-    return lambda **environ: kind(folder, STATIONMASTER_DATABASE_URL=url, **environ)
+    return lambda **environ: make(folder, STATIONMASTER_DATABASE_URL=url, **environ)
 
 
-@pytest.fixture(params=sorted(STATIONS))
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalWorld]:
+@pytest.fixture
+def world(request: pytest.FixtureRequest, station_kind: str, tmp_path: Path) -> Iterator[LocalWorld]:
     """A station with a home of its own, and the worker that takes its jobs further."""
-    with opener(request, tmp_path)() as opened:
+    with opener(request, station_kind, tmp_path)() as opened:
         yield opened
 
 
-@pytest.fixture(params=sorted(STATIONS))
-def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenWorld]:
+@pytest.fixture(scope="module")
+def untouched(
+    request: pytest.FixtureRequest, station_kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalWorld]:
+    """A station that a file's tests share, because none of them leaves a job or a user in it."""
+    with opener(request, station_kind, tmp_path_factory.mktemp("untouched"))() as opened:
+        yield opened
+        assert opened.station.jobs.listed(with_ended=True) == []
+        assert opened.station.users.listed() == []
+
+
+@pytest.fixture
+def open_world(request: pytest.FixtureRequest, station_kind: str, tmp_path: Path) -> Iterator[OpenWorld]:
     """Opens the station of one home with the environment that a test names, again and again if need be."""
     with ExitStack() as opened:
-        make = opener(request, tmp_path)
+        make = opener(request, station_kind, tmp_path)
         yield lambda **environ: opened.enter_context(make(**environ))
 
 
@@ -64,12 +80,29 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_pictures(tmp_path_factory.mktemp("pictures"))
 
 
-@pytest.fixture(scope="module", params=sorted(STATIONS))
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> SavedFolder:
+    """An installation on SQLite whose job `done` has been trained to the end."""
+    with LocalWorld(tmp_path_factory.mktemp("trained")) as opened:
+        _train(opened, pictures)
+    return SavedFolder(opened.folder, tmp_path_factory.mktemp("saved") / "trained")
+
+
+@pytest.fixture(scope="module")
 def finished(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, pictures: Path
+    request: pytest.FixtureRequest, station_kind: str, tmp_path_factory: pytest.TempPathFactory, pictures: Path
 ) -> Iterator[LocalWorld]:
     """A station whose job `done` has been trained to the end; tests of reading share it."""
-    with opener(request, tmp_path_factory.mktemp("finished"))() as opened:
-        submit(opened.station, opened.request(pictures, id="done", name="cats"))
-        opened.work_until_ended("done")
-        yield opened
+    if "postgresql" in station_kind:
+        with opener(request, station_kind, tmp_path_factory.mktemp("finished"))() as opened:
+            _train(opened, pictures)
+            yield opened
+    else:
+        saved: SavedFolder = request.getfixturevalue("trained")
+        with opener(request, station_kind, saved.put_back())() as opened:
+            yield opened
+
+
+def _train(world: LocalWorld, pictures: Path) -> None:
+    submit(world.station, world.request(pictures, id="done", name="cats"))
+    world.work_until_ended("done")

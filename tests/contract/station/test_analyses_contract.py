@@ -13,6 +13,7 @@ from stationmaster.analysis.report import Health, Severity
 from stationmaster.errors import NotFound
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import spec
+from tests.support.jobs.station_kinds import every_station, over_http
 from tests.support.jobs.submitting import submit
 
 
@@ -56,6 +57,7 @@ def test_a_provider_without_offers_for_money_changes_nothing(finished: LocalWorl
     assert with_offers.report.summary == finished.station.analyses.of_job("done").report.summary
 
 
+@every_station
 def test_a_job_that_has_not_trained_has_no_analysis(world: LocalWorld) -> None:
     world.store.jobs.submit(spec("a"))
     assert world.station.analyses.stored("a") is None
@@ -80,6 +82,7 @@ def test_an_exported_database_holds_the_analysis(finished: LocalWorld, tmp_path:
     assert json.loads(errors) == report.as_json()["log_errors"]
 
 
+@over_http
 def test_a_training_that_went_wrong_is_diagnosed(world: LocalWorld, pictures: Path) -> None:
     wrong = {"fault": "oom", "fault_at": 5}
     submit(world.station, world.request(pictures, id="a", parameters=wrong))
@@ -95,6 +98,7 @@ def test_a_training_that_went_wrong_is_diagnosed(world: LocalWorld, pictures: Pa
     assert sum(event.kind == "analysed" for event in world.station.events.of_job("a")) == 1
 
 
+@over_http
 def test_nothing_is_analysed_where_a_job_switches_it_off(world: LocalWorld, pictures: Path) -> None:
     submit(world.station, world.request(pictures, id="a", monitoring={"analyze_on_complete": False}))
     world.work_until_ended("a")

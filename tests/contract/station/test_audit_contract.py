@@ -9,6 +9,7 @@ import pytest
 from stationmaster.station.audit import AuditEntry
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def of_ann(entries: Sequence[AuditEntry]) -> list[str | None]:
     return [one.subject for one in entries if one.user == "ann"]
 
 
+@every_station
 def test_the_newest_entries_come_first_with_all_that_is_known(world: LocalWorld) -> None:
     refused, last, *_ = [one for one in world.station.audit.entries() if one.action.endswith("/stop")]
     assert (refused.user, refused.token, refused.subject, refused.status) == (None, None, None, 401)
@@ -45,6 +47,7 @@ def test_the_newest_entries_come_first_with_all_that_is_known(world: LocalWorld)
     assert world.station.now() - 60 < last.at <= world.station.now()
 
 
+@every_station
 def test_older_entries_follow_page_by_page(world: LocalWorld) -> None:
     audit = world.station.audit
     first = audit.entries(limit=2, user="ann")

@@ -16,6 +16,7 @@ from stationmaster.station.checks import CheckResult, passed
 from stationmaster.station.http.station import HttpStation
 from tests.contract.station.test_instances_contract import rent, stray
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 from tests.support.jobs.submitting import submit
 from tests.support.machines.gpu_tools import UUIDS, nvidia_gpu, write_nvidia_smi, write_tool
 
@@ -24,6 +25,7 @@ def results(station: Station, check: str) -> list[CheckResult]:
     return [result for result in station.checks.results(offline=True) if result.check == check]
 
 
+@every_station
 def test_a_station_in_order_tells_what_it_is_made_of(world: LocalWorld) -> None:
     told = {result.check: result for result in world.station.checks.results()}
     computer = "disk gpu ssh rsync trackside page demo"
@@ -56,6 +58,7 @@ def test_a_job_that_no_worker_takes_is_told_with_a_hint(world: LocalWorld, pictu
     assert (worker.ok, "1 job(s)" in worker.detail, "doctor --service" in worker.hint) == (False, True, True)
 
 
+@every_station
 def test_every_open_alert_is_a_result_that_is_not_ok(open_world: Callable[..., LocalWorld]) -> None:
     world = open_world(STATIONMASTER_SWEEP__GRACE="0")
     assert results(world.station, "alert") == []

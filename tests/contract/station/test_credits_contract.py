@@ -18,6 +18,7 @@ from stationmaster.store.store import Store
 from stationmaster.store.writes import CreditHold, Settlement, Write
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import spec
+from tests.support.jobs.station_kinds import every_station
 
 OpenWorld = Callable[..., LocalWorld]
 CHARGED = 150
@@ -88,13 +89,14 @@ ASKS: dict[str, Callable[[Station], object]] = {
 
 
 @pytest.mark.parametrize("ask", ASKS)
-def test_where_credits_are_off_every_question_says_so(open_world: OpenWorld, ask: str) -> None:
-    station = open_world().station
+def test_where_credits_are_off_every_question_says_so(untouched: LocalWorld, ask: str) -> None:
+    station = untouched.station
     assert not station.credits.are_on()
     with pytest.raises(ConfigInvalid, match="credits are off"):
         ASKS[ask](station)
 
 
+@every_station
 def test_credits_that_are_given_can_be_spent_and_stand_in_the_statement(world: LocalWorld) -> None:
     credits = world.station.credits
     assert credits.are_on()
@@ -116,6 +118,7 @@ def test_credits_that_are_given_can_be_spent_and_stand_in_the_statement(world: L
     assert list(credits.entries("ann", after=newest.seq, newest_first=True)) == older
 
 
+@every_station
 def test_the_answer_to_a_grant_is_the_account_and_what_expires_is_spent_first(world: LocalWorld) -> None:
     grant(world.station, 100)
     now = world.station.now()
@@ -130,6 +133,7 @@ def test_the_answer_to_a_grant_is_the_account_and_what_expires_is_spent_first(wo
     assert [(lot.amount, lot.remaining) for lot in after.lots] == [(50, 30), (100, 100)]
 
 
+@every_station
 def test_the_same_key_again_changes_nothing(world: LocalWorld) -> None:
     first = grant(world.station, 100, key="invoice-7")
     again = grant(world.station, 100, key="invoice-7")
@@ -140,6 +144,7 @@ def test_the_same_key_again_changes_nothing(world: LocalWorld) -> None:
     assert world.station.credits.account("ann").balance == 70
 
 
+@every_station
 def test_a_key_that_stands_for_something_else_is_refused(world: LocalWorld) -> None:
     grant(world.station, 100, key="invoice-7")
     others: list[Callable[[], object]] = [
@@ -210,6 +215,7 @@ def test_credits_of_a_removed_user_stay_known(world: LocalWorld) -> None:
     assert len(list(world.station.credits.entries("ann"))) == 2
 
 
+@every_station
 def test_what_a_job_was_charged_is_given_back_once(world: LocalWorld) -> None:
     grant(world.station, 1_000)
     charge(world.store, "mine-1234")
@@ -254,6 +260,7 @@ def test_a_refund_that_cannot_be_is_refused(world: LocalWorld) -> None:
     assert world.station.credits.account("ann").balance == 1_000 - CHARGED
 
 
+@every_station
 def test_the_ledger_is_proved(world: LocalWorld) -> None:
     grant(world.station, 1_000)
     charge(world.store, "mine")

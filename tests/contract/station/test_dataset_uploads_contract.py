@@ -18,6 +18,7 @@ from stationmaster.station.dataset_uploads import NewUpload, UploadedFile
 from stationmaster.station.datasets import DatasetRules, parse_reference
 from tests.support.jobs.dataset_pictures import encoded, good_set, picture
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 
 OpenWorld = Callable[..., LocalWorld]
 
@@ -71,6 +72,7 @@ def put_piece(station: Station, upload: str, path: str, content: bytes, *, offse
         return writer.finish()
 
 
+@every_station
 def test_uploaded_files_are_a_dataset(world: LocalWorld, tmp_path: Path) -> None:
     uploads = world.station.dataset_uploads
     started = uploads.start(NewUpload(owner="me", name="cats", recipe="tiny-lora@1", trigger="smland"))
@@ -94,6 +96,7 @@ def test_uploaded_files_are_a_dataset(world: LocalWorld, tmp_path: Path) -> None
             ask(started.id)
 
 
+@every_station
 def test_a_file_that_was_interrupted_goes_on_where_it_stopped(world: LocalWorld) -> None:
     station, content = world.station, encoded(picture(), "PNG")
     upload = station.dataset_uploads.start(NewUpload(owner="me", name="cats")).id
@@ -161,6 +164,7 @@ def test_a_name_that_cannot_be_part_of_a_dataset_is_refused(local_world: LocalWo
     assert local_world.station.dataset_uploads.files(upload) == []
 
 
+@every_station
 def test_an_archive_is_sent_once_and_only_as_it_was_announced(world: LocalWorld, tmp_path: Path) -> None:
     station = world.station
     packed = station.datasets.pack(good_set(tmp_path / "set"), tmp_path / "set.tar")
@@ -180,6 +184,7 @@ def test_an_archive_is_sent_once_and_only_as_it_was_announced(world: LocalWorld,
         station.dataset_uploads.start(NewUpload(owner="me", name="cats", sha256=packed.sha256))
 
 
+@every_station
 def test_uploads_have_limits_and_leave_disk_space_free(open_world: OpenWorld) -> None:
     world = open_world(
         STATIONMASTER_SERVE__LARGEST_DATASET_BYTES="100000", STATIONMASTER_SERVE__DATASET_BYTES_PER_USER="150000"
@@ -203,6 +208,7 @@ def test_uploads_have_limits_and_leave_disk_space_free(open_world: OpenWorld) ->
         put(full.station, second, "b.jsonl", b"{}")
 
 
+@every_station
 def test_uploads_are_listed_in_pages(world: LocalWorld) -> None:
     uploads = world.station.dataset_uploads
     made = [uploads.start(NewUpload(owner="me", name=f"cats {number}")).id for number in range(3)]

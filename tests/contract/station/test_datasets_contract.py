@@ -13,11 +13,13 @@ from stationmaster.errors import ConfigInvalid, DatasetInvalid, NotFound, UserEr
 from stationmaster.station.datasets import DatasetRules, parse_reference
 from tests.support.jobs.dataset_pictures import good_set
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 from tests.support.servers.hub_server import HubServer
 
 RULES = DatasetRules()
 
 
+@every_station
 def test_a_report_counts_what_is_there_and_names_what_is_wrong(world: LocalWorld, tmp_path: Path) -> None:
     folder = good_set(tmp_path / "set")
     good = world.station.datasets.check(folder, RULES)
@@ -28,29 +30,31 @@ def test_a_report_counts_what_is_there_and_names_what_is_wrong(world: LocalWorld
     assert broken.errors[0].fix
 
 
-def test_a_recipe_s_rules_are_those_that_its_trainings_are_checked_by(world: LocalWorld, tmp_path: Path) -> None:
-    rules = world.station.datasets.rules_of("flux-kontext-lora@2", trigger="ohwx")
+def test_a_recipe_s_rules_are_those_that_its_trainings_are_checked_by(untouched: LocalWorld, tmp_path: Path) -> None:
+    rules = untouched.station.datasets.rules_of("flux-kontext-lora@2", trigger="ohwx")
     assert (rules.control_folder, rules.trigger) == ("control", "ohwx")
-    report = world.station.datasets.check(good_set(tmp_path), rules)
+    report = untouched.station.datasets.check(good_set(tmp_path), rules)
     assert not report.is_trainable, "it needs pairs"
     with pytest.raises(NotFound):
-        world.station.datasets.rules_of("tiny-laura@1")
+        untouched.station.datasets.rules_of("tiny-laura@1")
 
 
-def test_a_repaired_copy_leaves_the_dataset_as_it_is(world: LocalWorld, tmp_path: Path) -> None:
+def test_a_repaired_copy_leaves_the_dataset_as_it_is(untouched: LocalWorld, tmp_path: Path) -> None:
     folder = good_set(tmp_path / "set")
     (folder / ".DS_Store").write_bytes(b"x")
-    report = world.station.datasets.repair(folder, tmp_path / "fixed", RULES)
+    report = untouched.station.datasets.repair(folder, tmp_path / "fixed", RULES)
     assert report.is_trainable
     assert report.repairs
     assert len(list((tmp_path / "fixed").iterdir())) == 20
     assert (folder / ".DS_Store").exists()
     with pytest.raises(UserError, match="already exists"):
-        world.station.datasets.repair(folder, tmp_path / "fixed", RULES)
+        untouched.station.datasets.repair(folder, tmp_path / "fixed", RULES)
 
 
-def test_the_same_content_packs_to_the_same_bytes_and_an_archive_to_itself(world: LocalWorld, tmp_path: Path) -> None:
-    datasets = world.station.datasets
+def test_the_same_content_packs_to_the_same_bytes_and_an_archive_to_itself(
+    untouched: LocalWorld, tmp_path: Path
+) -> None:
+    datasets = untouched.station.datasets
     first = datasets.pack(good_set(tmp_path / "set"), tmp_path / "set.tar")
     assert first.sha256 == hashlib.sha256(first.path.read_bytes()).hexdigest()
     assert (first.size, first.files) == (first.path.stat().st_size, 20)
@@ -61,13 +65,15 @@ def test_the_same_content_packs_to_the_same_bytes_and_an_archive_to_itself(world
     assert (again.sha256, again.fingerprint) == (first.sha256, first.fingerprint)
 
 
-def test_an_archive_takes_the_place_of_another_kind_of_file_only_by_force(world: LocalWorld, tmp_path: Path) -> None:
+def test_an_archive_takes_the_place_of_another_kind_of_file_only_by_force(
+    untouched: LocalWorld, tmp_path: Path
+) -> None:
     folder, letter = good_set(tmp_path / "set"), tmp_path / "letter.txt"
     letter.write_text("dear")
     with pytest.raises(UserError, match="not an archive"):
-        world.station.datasets.pack(folder, letter)
+        untouched.station.datasets.pack(folder, letter)
     assert letter.read_text() == "dear"
-    assert world.station.datasets.pack(folder, letter, force=True).path == letter
+    assert untouched.station.datasets.pack(folder, letter, force=True).path == letter
 
 
 UNUSABLE: list[tuple[str, Callable[[LocalWorld, Path, Path], object]]] = [
@@ -79,23 +85,23 @@ UNUSABLE: list[tuple[str, Callable[[LocalWorld, Path, Path], object]]] = [
 
 @pytest.mark.parametrize("write", [write for _, write in UNUSABLE], ids=[name for name, _ in UNUSABLE])
 def test_a_folder_that_cannot_be_written_to_is_a_person_s_error_with_a_hint(
-    world: LocalWorld, tmp_path: Path, write: Callable[[LocalWorld, Path, Path], object]
+    untouched: LocalWorld, tmp_path: Path, write: Callable[[LocalWorld, Path, Path], object]
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError) as caught:
-        write(world, good_set(tmp_path / "set"), tmp_path / "file")
+        write(untouched, good_set(tmp_path / "set"), tmp_path / "file")
     assert str(tmp_path / "file") in str(caught.value)
     assert caught.value.hint
 
 
-def test_what_is_no_dataset_is_refused(world: LocalWorld, tmp_path: Path) -> None:
+def test_what_is_no_dataset_is_refused(untouched: LocalWorld, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="nowhere"):
-        world.station.datasets.check(tmp_path / "nowhere", RULES)
+        untouched.station.datasets.check(tmp_path / "nowhere", RULES)
     (tmp_path / "broken.tar").write_bytes(b"not a tar file")
     with pytest.raises(DatasetInvalid):
-        world.station.datasets.check(tmp_path / "broken.tar", RULES)
+        untouched.station.datasets.check(tmp_path / "broken.tar", RULES)
     with pytest.raises(ConfigInvalid, match="no key is set"):
-        world.station.datasets.check(parse_reference("s3://pictures/cats"), RULES)
+        untouched.station.datasets.check(parse_reference("s3://pictures/cats"), RULES)
 
 
 @pytest.mark.parametrize("text", ["ftp://pictures/cats", "s3://", "hf://models/x/y"])

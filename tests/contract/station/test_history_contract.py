@@ -10,10 +10,12 @@ import pytest
 from stationmaster.errors import NotFound, UserError
 from stationmaster.model import State
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 from tests.support.servers.live_bench import WrittenJob
 from tests.support.waiting import until
 
 
+@every_station
 def test_history_is_read_from_where_one_left_off(world: LocalWorld) -> None:
     job = WrittenJob(world.store, "told")
     job.write_events(5, kind="odd", losses=[0.5, float("inf")], at={"nested": None})
@@ -45,6 +47,7 @@ def test_history_is_read_from_where_one_left_off(world: LocalWorld) -> None:
         station.logs.search("told", "two\nlines")
 
 
+@every_station
 def test_a_log_is_followed_to_the_end_of_its_job(world: LocalWorld) -> None:
     job = WrittenJob(world.store, "loud")
     job.write_log(b"first\n")
@@ -67,6 +70,7 @@ def test_a_log_is_followed_to_the_end_of_its_job(world: LocalWorld) -> None:
     assert seen == [b"first\n", b"line 0\n", b"line 1\n", b"line 2\n"]
 
 
+@every_station
 def test_a_change_is_seen_by_who_watches(world: LocalWorld) -> None:
     job = WrittenJob(world.store, "seen")
     views = world.station.jobs.watch("seen")
@@ -76,6 +80,7 @@ def test_a_change_is_seen_by_who_watches(world: LocalWorld) -> None:
     assert last.job.state is State.ENDED
 
 
+@every_station
 def test_the_loss_of_a_long_run_is_a_few_dozen_values_in_which_no_spike_is_lost(world: LocalWorld) -> None:
     job = WrittenJob(world.store, "long")
     job.write_readings(*(9.0 if step == 777 else 1000.0 / (1000 + step) for step in range(2000)), float("nan"))

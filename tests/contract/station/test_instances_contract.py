@@ -14,6 +14,7 @@ from stationmaster.money import ZERO, MicroDollars, from_dollars
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.station.instances import Act, Fleet, Instances, Report
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station, over_http
 from tests.support.jobs.submitting import submit
 
 OpenWorld = Callable[..., LocalWorld]
@@ -60,6 +61,7 @@ def test_a_look_tells_what_would_be_done_and_does_nothing(three: LocalWorld) -> 
         assert (report.gone, report.problems) == ([], [])
 
 
+@over_http
 def test_what_machines_cost_is_told_for_each_and_for_all(open_world: OpenWorld, pictures: Path) -> None:
     world = open_world(STATIONMASTER_LOOPBACK__PRICE_PER_HOUR="36")
     with_machine(world, pictures)
@@ -77,6 +79,7 @@ def test_without_machines_there_is_nothing_to_tell(world: LocalWorld) -> None:
     assert world.station.instances.look() == Report(findings=[], gone=[], problems=[])
 
 
+@every_station
 def test_a_sweep_ends_what_an_earlier_one_has_told_of_and_nothing_else(three: LocalWorld) -> None:
     instances = three.station.instances
     assert not any(finding.done for finding in instances.sweep().findings)
@@ -86,6 +89,7 @@ def test_a_sweep_ends_what_an_earlier_one_has_told_of_and_nothing_else(three: Lo
     assert labels(instances) == {_OTHERS, _FOREIGN}
 
 
+@over_http
 def test_a_machine_that_a_job_needs_outlives_a_sweep(open_world: OpenWorld, pictures: Path) -> None:
     world = open_world(STATIONMASTER_SWEEP__GRACE="0")
     with_machine(world, pictures)
@@ -120,6 +124,7 @@ def test_without_a_name_this_installation_s_machines_are_meant_and_others_only_i
     assert labels_of(three, Fleet(with_foreign=True)) == {stray(three), _OTHERS, _FOREIGN}
 
 
+@over_http
 def test_nothing_ends_and_no_job_is_cancelled_where_the_number_is_wrong(world: LocalWorld, pictures: Path) -> None:
     with_machine(world, pictures)
     before = labels(world.station.instances)
@@ -131,6 +136,7 @@ def test_nothing_ends_and_no_job_is_cancelled_where_the_number_is_wrong(world: L
     assert world.station.jobs.find("busy").desired is Desired.RUN
 
 
+@every_station
 def test_machines_that_were_counted_end_and_their_jobs_rent_no_others(world: LocalWorld, pictures: Path) -> None:
     with_machine(world, pictures)
     rent(world, _OTHERS, _FOREIGN)

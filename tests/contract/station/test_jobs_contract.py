@@ -13,16 +13,19 @@ from stationmaster.station.costs import of_removed_job
 from stationmaster.station.jobs import job_cursor
 from stationmaster.store import events
 from stationmaster.store.writes import NewEvent
-from tests.contract.station.conftest import STATIONS, opener
+from tests.contract.station.conftest import opener
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import label, spec
+from tests.support.jobs.station_kinds import every_station
 from tests.support.jobs.stored_jobs import change_row, cost_of, machine_of, put_trained
 
 
-@pytest.fixture(scope="module", params=sorted(STATIONS))
-def people(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWorld]:
+@pytest.fixture(scope="module")
+def people(
+    request: pytest.FixtureRequest, station_kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalWorld]:
     """Jobs of three people; tests that only look share them."""
-    with opener(request, tmp_path_factory.mktemp("people"))() as world:
+    with opener(request, station_kind, tmp_path_factory.mktemp("people"))() as world:
         store = world.store
         put_trained(store, "abc1", name="one", owner="ann", parameters={"steps": 20, "rank": 8})
         put_trained(store, "abc2", name="two", owner="bob", parameters={"steps": 30, "rank": 8, "note": "x"})
@@ -40,6 +43,7 @@ def without_internals(job: Job) -> tuple[object, ...]:
     return (job.id, job.spec.name, job.spec.owner, job.state, job.outcome, job.progress, job.version)
 
 
+@every_station
 def test_a_job_is_found_by_id_name_or_beginning_among_all_or_those_of_one_person(people: LocalWorld) -> None:
     jobs = people.station.jobs
     assert jobs.find("abc1").spec.owner == "ann"
@@ -52,6 +56,7 @@ def test_a_job_is_found_by_id_name_or_beginning_among_all_or_those_of_one_person
             jobs.find(reference, owner=owner)
 
 
+@every_station
 @pytest.mark.parametrize("reference", ["", ".", "..", "a/b", "x" * 500, "nul\0", "%2e", "?", "#", "é" * 60])
 def test_no_text_that_names_no_job_does_harm(people: LocalWorld, reference: str) -> None:
     with pytest.raises(NotFound):
@@ -61,6 +66,7 @@ def test_no_text_that_names_no_job_does_harm(people: LocalWorld, reference: str)
         people.station.jobs.view(reference)
 
 
+@every_station
 def test_only_a_whole_id_is_an_id(people: LocalWorld) -> None:
     jobs = people.station.jobs
     found = jobs.with_id("abc1")
@@ -76,6 +82,7 @@ def test_only_a_whole_id_is_an_id(people: LocalWorld) -> None:
             jobs.remove(reference)
 
 
+@every_station
 def test_a_view_has_all_that_belongs_to_the_job(people: LocalWorld) -> None:
     view = people.station.jobs.view("abc1")
     assert (view.shown, view.stage, view.cost) == ("COMPLETED", "completed", 360_000)
@@ -86,6 +93,7 @@ def test_a_view_has_all_that_belongs_to_the_job(people: LocalWorld) -> None:
     assert [alert.message for alert in people.station.jobs.view("runs").alerts] == ["no answer"]
 
 
+@every_station
 def test_jobs_are_listed_newest_first_by_state_and_by_person(people: LocalWorld) -> None:
     jobs = people.station.jobs
     assert [job.id for job in jobs.listed(with_ended=True)] == ["runs", "anns", "mine", "abc2", "abc1"]
@@ -97,6 +105,7 @@ def test_jobs_are_listed_newest_first_by_state_and_by_person(people: LocalWorld)
     assert list(jobs.listed(with_ended=True, owner="nobody")) == []
 
 
+@every_station
 def test_the_views_of_a_list_are_those_of_its_jobs(people: LocalWorld) -> None:
     views = people.station.jobs.views(with_ended=True)
     listed = people.station.jobs.listed(with_ended=True)
@@ -108,6 +117,7 @@ def test_the_views_of_a_list_are_those_of_its_jobs(people: LocalWorld) -> None:
         )  # fmt: skip
 
 
+@every_station
 def test_pages_hold_every_job_once_though_jobs_are_added_meanwhile(world: LocalWorld) -> None:
     for number in range(7):
         world.store.jobs.submit(spec(f"job{number}"))
@@ -135,6 +145,7 @@ def test_a_list_longer_than_a_page_of_the_server_comes_whole(world: LocalWorld) 
     assert len(world.station.jobs.listed(with_ended=True, limit=102)) == 102
 
 
+@every_station
 def test_watching_shows_a_job_until_it_has_ended_and_asks_the_worker_to_look_often(world: LocalWorld) -> None:
     world.store.jobs.submit(spec("mine"))
     change_row(world.store, "mine", state=State.EXECUTING.value)
@@ -150,11 +161,13 @@ def test_watching_shows_a_job_until_it_has_ended_and_asks_the_worker_to_look_oft
         next(iter(world.station.jobs.watch("nobody")))
 
 
+@every_station
 def test_looking_once_makes_no_worker_look_often(people: LocalWorld) -> None:
     people.station.jobs.view("runs")
     assert not people.store.watchers.is_watched("runs")
 
 
+@every_station
 def test_what_a_training_is_asked_for_is_counted_and_answered(world: LocalWorld) -> None:
     world.store.jobs.submit(spec("mine"))
     for times, request in ((1, Request.SAVE), (2, Request.SAVE), (1, Request.SAMPLE)):
@@ -189,6 +202,7 @@ def test_a_job_that_waits_for_a_machine_is_not_said_to_have_one(world: LocalWorl
     assert "if a machine was rented for it" in world.station.jobs.desire("mine", Desired.STOP).note
 
 
+@every_station
 def test_costs_are_split_by_what_happened_and_stay_when_the_job_is_removed(world: LocalWorld) -> None:
     store = world.store
     put_trained(store, "mine")
@@ -213,6 +227,7 @@ def test_costs_are_split_by_what_happened_and_stay_when_the_job_is_removed(world
     assert list(world.station.costs.lines(owner="nobody")) == []
 
 
+@every_station
 def test_jobs_are_compared_by_what_differs_and_what_came_of_it(people: LocalWorld) -> None:
     found = people.station.jobs.compare(["abc1", "two", "abc2"])
     assert [job.id for job in found.jobs] == ["abc1", "anns", "abc2"]

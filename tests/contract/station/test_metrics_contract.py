@@ -14,6 +14,7 @@ from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import spec
+from tests.support.jobs.station_kinds import every_station
 from tests.support.programs import ROOT
 
 FILES = ROOT / "tests" / "fixtures" / "series"
@@ -66,12 +67,14 @@ def test_a_trained_job_has_its_loss_by_step(finished: LocalWorld) -> None:
     assert (summary.last_step, summary.series[0].name) == (20, "loss")
 
 
+@every_station
 def test_the_log_gives_the_steps_of_a_job_that_recorded_none(world: LocalWorld) -> None:
     recorded(world.store, "a", a1=[gpu(1.0, 2.0)])
     assert world.station.metrics.contents("a").series == ("gpu0.memory_used_gb",)
     assert not world.station.metrics.contents("a").from_log
 
 
+@every_station
 def test_contents_name_the_tables_of_each_attempt(world: LocalWorld) -> None:
     recorded(world.store, "a", a1=[steps(1, 5), gpu(1.0)], a2=[steps(3, 2)])
     contents = world.station.metrics.contents("a")
@@ -81,6 +84,7 @@ def test_contents_name_the_tables_of_each_attempt(world: LocalWorld) -> None:
     assert contents.dropped_rows == 0
 
 
+@every_station
 def test_a_later_attempt_wins_from_the_step_it_resumed_at(world: LocalWorld) -> None:
     recorded(world.store, "a", a1=[steps(1, 10)], a2=[steps(4, 3, scale=100.0)])
     (loss,) = world.station.metrics.series("a", ["loss"])
@@ -89,6 +93,7 @@ def test_a_later_attempt_wins_from_the_step_it_resumed_at(world: LocalWorld) -> 
     assert world.station.metrics.summary("a").last_step == 6
 
 
+@every_station
 def test_a_chart_gets_two_points_per_column_and_all_of_them_when_it_zooms_in(world: LocalWorld) -> None:
     recorded(world.store, "a", a1=[steps(1, 5000)])
     (wide,) = world.station.metrics.series("a", ["loss"], columns=100)
@@ -119,6 +124,7 @@ def test_nothing_measured_is_no_error(world: LocalWorld) -> None:
     assert world.station.metrics.summary("a").steps == 0
 
 
+@every_station
 def test_imported_files_fill_in_and_a_second_import_replaces_the_first(world: LocalWorld) -> None:
     recorded(world.store, "a", a1=[steps(1, 5)])
     done = world.station.metrics.import_files("a", FILES / "tensorboardx")

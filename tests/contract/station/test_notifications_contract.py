@@ -10,6 +10,7 @@ from stationmaster.errors import NotFound, NotifyRefused
 from stationmaster.station.notifications import Delivery, Note
 from stationmaster.station.users import UserChanges
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 from tests.support.servers.messenger_server import TELEGRAM_BLOCKED, MessengerServer
 
 OpenWorld = Callable[..., LocalWorld]
@@ -31,6 +32,7 @@ def texts(world: LocalWorld, user: str = "me", *, with_read: bool = False, limit
     return [note.text for note in world.station.notifications.inbox(user, with_read=with_read, limit=limit)]
 
 
+@every_station
 def test_messages_are_read_oldest_first_and_the_newest_of_them(world: LocalWorld) -> None:
     assert (world.station.notifications.count_unread(), texts(world)) == (0, [])
     send(world, "first <b>*_", "second", "third")
@@ -41,6 +43,7 @@ def test_messages_are_read_oldest_first_and_the_newest_of_them(world: LocalWorld
     assert 0 <= world.station.now() - note.at < 60
 
 
+@every_station
 def test_a_long_inbox_is_read_to_its_beginning(world: LocalWorld) -> None:
     for number in range(520):
         note = Note(key=f"note {number}", kind="message", text=str(number), priority="normal", at=1.0)
@@ -51,6 +54,7 @@ def test_a_long_inbox_is_read_to_its_beginning(world: LocalWorld) -> None:
     assert [note.text for note in older] == [str(number) for number in range(10)]
 
 
+@every_station
 def test_messages_stay_unread_until_they_are_marked(world: LocalWorld) -> None:
     notifications = world.station.notifications
     send(world, "first", "second", "third")
@@ -64,6 +68,7 @@ def test_messages_stay_unread_until_they_are_marked(world: LocalWorld) -> None:
     assert [note.read_at is None for note in notifications.inbox(with_read=True)] == [False, False, True]
 
 
+@every_station
 def test_everybody_has_an_inbox_of_their_own(world: LocalWorld) -> None:
     world.station.users.add("ann", UserChanges(inbox=True))
     send(world, "for ann", user="ann")

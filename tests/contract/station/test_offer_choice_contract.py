@@ -13,6 +13,7 @@ from stationmaster.providers.vastai.ssh_keys import ensure_pair
 from stationmaster.simulator.harness import simulator_thread
 from tests.contract.station.conftest import OpenWorld
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
 
@@ -54,6 +55,7 @@ def test_the_proposal_has_the_best_offers_each_with_its_own_price_and_limits(
     assert len({one.offer.id for one in terms.offers}) == len(terms.offers)
 
 
+@every_station
 def test_the_job_gets_the_quote_and_the_limits_that_were_shown_for_the_chosen_offer(
     priced: LocalWorld, pictures: Path
 ) -> None:

@@ -15,6 +15,7 @@ from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.offers import OfferSearch, Ranking
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.recipe_texts import small, write_recipe
+from tests.support.jobs.station_kinds import every_station
 from tests.support.machines.gpu_tools import nvidia_gpu, write_nvidia_smi
 from tests.support.trusted_settings import write_trusted
 from tests.support.vast.simulated_vast import API_KEY, quick_settings
@@ -26,19 +27,19 @@ def search(**fields: Any) -> OfferSearch:
     return OfferSearch(**{"recipe": "tiny-lora@1", "provider": "loopback", **fields})
 
 
-def test_an_offer_says_what_the_job_would_take_on_it(world: LocalWorld) -> None:
-    ranking = world.station.offers.ranking(search(hours=2.5))
+def test_an_offer_says_what_the_job_would_take_on_it(untouched: LocalWorld) -> None:
+    ranking = untouched.station.offers.ranking(search(hours=2.5))
     (best,) = ranking.chosen
     assert (best.offer.provider, best.hours) == ("loopback", 2.5)
     assert (ranking.left_out, ranking.groups()) == ((), ())
 
 
-def test_the_provider_of_the_settings_is_asked_unless_one_is_named(world: LocalWorld) -> None:
-    assert world.station.offers.ranking(search(provider=None)) == world.station.offers.ranking(search())
+def test_the_provider_of_the_settings_is_asked_unless_one_is_named(untouched: LocalWorld) -> None:
+    assert untouched.station.offers.ranking(search(provider=None)) == untouched.station.offers.ranking(search())
 
 
-def test_what_a_recipe_needs_counts(world: LocalWorld) -> None:
-    assert world.station.offers.ranking(search(recipe="flux-lora@2")).chosen == (), "this computer offers no GPU"
+def test_what_a_recipe_needs_counts(untouched: LocalWorld) -> None:
+    assert untouched.station.offers.ranking(search(recipe="flux-lora@2")).chosen == (), "this computer offers no GPU"
 
 
 def test_a_gpu_of_this_computer_is_offered_with_what_is_free_of_it(open_world: OpenWorld, tmp_path: Path) -> None:
@@ -53,10 +54,10 @@ def test_a_gpu_of_this_computer_is_offered_with_what_is_free_of_it(open_world: O
     assert none.remedies == ("end the programs that use the GPU", "ask for fewer --gpus")
 
 
-def test_looking_writes_no_job_and_rents_nothing(world: LocalWorld) -> None:
-    world.station.offers.ranking(search())
-    assert world.station.jobs.listed(with_ended=True) == []
-    assert world.station.costs.lines() == []
+def test_looking_writes_no_job_and_rents_nothing(untouched: LocalWorld) -> None:
+    untouched.station.offers.ranking(search())
+    assert untouched.station.jobs.listed(with_ended=True) == []
+    assert untouched.station.costs.lines() == []
 
 
 BAD_SEARCHES: list[tuple[dict[str, Any], type[UserError], str]] = [
@@ -76,10 +77,10 @@ BAD_SEARCHES: list[tuple[dict[str, Any], type[UserError], str]] = [
 
 @pytest.mark.parametrize(("change", "error", "words"), BAD_SEARCHES)
 def test_a_search_that_cannot_be_made_is_refused_in_one_line(
-    world: LocalWorld, change: dict[str, Any], error: type[UserError], words: str
+    untouched: LocalWorld, change: dict[str, Any], error: type[UserError], words: str
 ) -> None:
     with pytest.raises(error) as caught:
-        world.station.offers.ranking(search(**change))
+        untouched.station.offers.ranking(search(**change))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.hint
@@ -99,6 +100,7 @@ def on_market(world: LocalWorld, **fields: Any) -> Ranking:
     return world.station.offers.ranking(search(recipe="llm-lora@2", provider="vastai", account="work", **fields))
 
 
+@every_station
 @pytest.mark.usefixtures("market")
 def test_what_a_market_has_is_ranked_by_the_cost_of_the_whole_job_and_the_rest_is_told(world: LocalWorld) -> None:
     plain = on_market(world, hours=4.0)

@@ -16,9 +16,10 @@ from stationmaster.store import events, readings
 from stationmaster.store.codec import progress_to_text
 from stationmaster.store.store import Store
 from stationmaster.store.writes import NewEvent
-from tests.contract.station.conftest import STATIONS, opener
+from tests.contract.station.conftest import opener
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import spec
+from tests.support.jobs.station_kinds import every_station
 from tests.support.jobs.stored_jobs import change_row, cost_of, machine_of, put_trained
 
 _HOUR = 3600.0
@@ -50,10 +51,12 @@ def make_run(store: Store, job_id: str, *, now: float, **fields: object) -> None
     write_losses(store, job_id, {**losses, 1_000: 42.0, 1_010: None})
 
 
-@pytest.fixture(scope="module", params=sorted(STATIONS))
-def people(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWorld]:
+@pytest.fixture(scope="module")
+def people(
+    request: pytest.FixtureRequest, station_kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalWorld]:
     """Jobs of two people; tests that only look share them."""
-    with opener(request, tmp_path_factory.mktemp("people"))() as world:
+    with opener(request, station_kind, tmp_path_factory.mktemp("people"))() as world:
         store, now = world.store, world.store.now()
         put_trained(store, "old1", name="old", owner="ann")
         put_trained(store, "old2", name="old", owner="bob")
@@ -73,6 +76,7 @@ def people(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield world
 
 
+@every_station
 def test_unfinished_jobs_come_first_then_the_newest_ended_ones(people: LocalWorld) -> None:
     overview = people.station.overview.look()
     assert [row.id for row in overview.rows] == ["seeks", "stuck", "runs", "waits", "old2", "old1"]
@@ -80,6 +84,7 @@ def test_unfinished_jobs_come_first_then_the_newest_ended_ones(people: LocalWorl
     assert [row.id for row in people.station.overview.look(ended_limit=0, owner="bob").rows] == ["seeks", "waits"]
 
 
+@every_station
 def test_a_row_has_what_a_line_shows_of_a_training(people: LocalWorld) -> None:
     row = next(row for row in people.station.overview.look().rows if row.id == "runs")
     assert (row.shown, row.recipe, row.provider, row.gpu) == ("EXECUTING", "tiny-lora@1", "fake", "RTX 4090")
@@ -90,6 +95,7 @@ def test_a_row_has_what_a_line_shows_of_a_training(people: LocalWorld) -> None:
     assert (row.quoted, row.max_spend, row.needs) == (360_000, 1_440_000, None)
 
 
+@every_station
 def test_the_trend_of_the_loss_is_short_keeps_a_spike_and_grows(world: LocalWorld) -> None:
     store, now = world.store, world.store.now()
     make_run(store, "runs", now=now)
@@ -110,6 +116,7 @@ def test_the_trend_of_the_loss_is_short_keeps_a_spike_and_grows(world: LocalWorl
     assert trend() == (9.0, 8.0), "a further attempt has a trend of its own"
 
 
+@every_station
 def test_a_sentence_says_why_a_job_needs_a_person(people: LocalWorld) -> None:
     needs = {row.id: row.needs for row in people.station.overview.look().rows if row.needs is not None}
     assert set(needs) == {"stuck", "seeks"}
@@ -120,6 +127,7 @@ def test_a_sentence_says_why_a_job_needs_a_person(people: LocalWorld) -> None:
     assert "RTX 4090 under $0.40/h" in needs["seeks"].sentence
 
 
+@every_station
 def test_the_summary_counts_jobs_and_money(people: LocalWorld) -> None:
     now = people.store.now()
     summary = people.station.overview.look(today_from=now - _HOUR / 2).summary
@@ -131,6 +139,7 @@ def test_the_summary_counts_jobs_and_money(people: LocalWorld) -> None:
     assert (summary.gpu_percent, summary.memory_percent) == (70.0, 75.0)
 
 
+@every_station
 def test_what_failed_today_counts_also_where_it_is_not_listed(people: LocalWorld) -> None:
     overviews, now = people.station.overview, people.store.now()
     assert overviews.look(ended_limit=0, today_from=now - _HOUR).summary.failed == 1
@@ -138,6 +147,7 @@ def test_what_failed_today_counts_also_where_it_is_not_listed(people: LocalWorld
     assert overviews.look(owner="ann", today_from=now - _HOUR).summary.failed == 0, "it is of another user"
 
 
+@every_station
 def test_costs_over_time_add_up_and_count_running_machines_until_now(people: LocalWorld) -> None:
     now = people.store.now()
     long_ago = people.station.costs.over_time(Period(start=0.0, seconds=_HOUR, count=3))
@@ -152,6 +162,7 @@ def test_costs_over_time_add_up_and_count_running_machines_until_now(people: Loc
     assert abs(by_provider.total - _RATE) < 20_000
 
 
+@every_station
 def test_a_budget_counts_what_was_spent_and_what_running_jobs_are_expected_to_cost(people: LocalWorld) -> None:
     for name in ("ann", "bob"):
         people.local.users.add(name, UserChanges())

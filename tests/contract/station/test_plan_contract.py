@@ -9,9 +9,11 @@ from stationmaster.recipes.registry import find
 from stationmaster.store import events
 from stationmaster.store.writes import NewEvent
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 from tests.support.jobs.stored_jobs import put_trained
 
 
+@every_station
 def test_the_plan_names_steps_values_and_what_became_of_them(world: LocalWorld) -> None:
     store = world.store
     parameters = find("tiny-lora@1").recipe.parameters

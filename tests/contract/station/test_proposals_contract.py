@@ -14,6 +14,7 @@ from stationmaster.money import from_dollars
 from stationmaster.station.proposals import EstimateRequest, RetryChanges, RetryRequest
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.recipe_texts import small, write_recipe
+from tests.support.jobs.station_kinds import every_station, over_http
 from tests.support.jobs.submitting import submit
 from tests.support.trusted_settings import write_trusted
 
@@ -23,6 +24,7 @@ def archive_of(world: LocalWorld, job_id: str) -> Path:
     return Path(world.store.jobs.get(job_id).spec.dataset.archive)
 
 
+@every_station
 def test_what_was_proposed_is_what_is_submitted(world: LocalWorld, pictures: Path) -> None:
     proposals = world.station.proposals
     proposal = proposals.propose(world.request(pictures, id="mine", name="cats", trigger="ohwx"))
@@ -40,18 +42,19 @@ def test_what_was_proposed_is_what_is_submitted(world: LocalWorld, pictures: Pat
     assert job.state is State.QUEUED
 
 
-def test_a_disk_that_is_too_small_is_a_note_until_the_job_is_wanted(world: LocalWorld, pictures: Path) -> None:
-    request = world.request(pictures, machine=MachineWish(disk_gib=900_000.0))
-    (note,) = (note for note in world.station.proposals.check(request).notes if "disk" in note)
+def test_a_disk_that_is_too_small_is_a_note_until_the_job_is_wanted(untouched: LocalWorld, pictures: Path) -> None:
+    request = untouched.request(pictures, machine=MachineWish(disk_gib=900_000.0))
+    (note,) = (note for note in untouched.station.proposals.check(request).notes if "disk" in note)
     assert "the training needs 900000 GiB: it cannot start here" in note
-    estimated = world.station.proposals.estimate(
+    estimated = untouched.station.proposals.estimate(
         EstimateRequest(recipe="tiny-lora@1", images=10, machine=MachineWish(disk_gib=900_000.0))
     )
     assert any("it cannot start here" in one for one in estimated.notes)
     with pytest.raises(DiskFull, match="the training needs 900000 GiB"):
-        world.station.proposals.propose(request)
+        untouched.station.proposals.propose(request)
 
 
+@every_station
 def test_submitting_twice_makes_one_job(world: LocalWorld, pictures: Path) -> None:
     proposal = world.station.proposals.propose(world.request(pictures))
     first, again = (world.station.proposals.submit(proposal.id) for _ in range(2))
@@ -59,6 +62,7 @@ def test_submitting_twice_makes_one_job(world: LocalWorld, pictures: Path) -> No
     assert len(world.station.jobs.listed(with_ended=True)) == 1
 
 
+@over_http
 def test_nothing_of_the_dataset_is_read_after_the_proposal(world: LocalWorld, pictures: Path, tmp_path: Path) -> None:
     """A person may well tidy up between the question and the yes; what was shown is trained on all the same."""
     moved = tmp_path / "moved"
@@ -70,6 +74,7 @@ def test_nothing_of_the_dataset_is_read_after_the_proposal(world: LocalWorld, pi
     assert world.station.jobs.view(job.id).shown == "COMPLETED"
 
 
+@every_station
 def test_a_withdrawn_proposal_is_gone_with_its_dataset(world: LocalWorld, pictures: Path) -> None:
     proposal = world.station.proposals.propose(world.request(pictures))
     packed = world.folder / "home" / "datasets"
@@ -100,10 +105,10 @@ def test_a_withdrawn_proposal_leaves_the_dataset_of_a_job_alone(world: LocalWorl
 
 
 @pytest.mark.parametrize("forged", ["", "x", "%", "../../etc"])
-def test_a_proposal_that_never_was_is_refused(world: LocalWorld, forged: str) -> None:
+def test_a_proposal_that_never_was_is_refused(untouched: LocalWorld, forged: str) -> None:
     with pytest.raises(NotFound, match="no proposal"):
-        world.station.proposals.submit(forged)
-    assert world.station.jobs.listed(with_ended=True) == []
+        untouched.station.proposals.submit(forged)
+    assert untouched.station.jobs.listed(with_ended=True) == []
 
 
 def test_the_job_of_a_proposal_that_was_removed_does_not_come_back(world: LocalWorld, pictures: Path) -> None:
@@ -131,17 +136,17 @@ def test_a_retry_is_proposed_and_submitted_the_same_way(finished: LocalWorld) ->
     finished.station.jobs.remove("again")
 
 
-def test_an_estimate_needs_no_dataset_and_writes_nothing(world: LocalWorld) -> None:
-    found = world.station.proposals.estimate(EstimateRequest(recipe="tiny-lora@1", images=12))
+def test_an_estimate_needs_no_dataset_and_writes_nothing(untouched: LocalWorld) -> None:
+    found = untouched.station.proposals.estimate(EstimateRequest(recipe="tiny-lora@1", images=12))
     assert found.provider == "loopback"
     assert found.quote.hours_low <= found.quote.hours_expected <= found.quote.hours_high
     assert found.quote.memory_expected_gib is None
-    assert world.station.jobs.listed(with_ended=True) == []
+    assert untouched.station.jobs.listed(with_ended=True) == []
 
 
-def test_an_estimate_for_one_gpu_says_whether_the_training_fits_it(world: LocalWorld) -> None:
+def test_an_estimate_for_one_gpu_says_whether_the_training_fits_it(untouched: LocalWorld) -> None:
     request = EstimateRequest(recipe="sdxl-lora@2", images=12, gpu="RTX 5080", parameters={"batch_size": 30})
-    found = world.station.proposals.estimate(request)
+    found = untouched.station.proposals.estimate(request)
     assert (found.quote.gpu, found.quote.gpu_gib, found.is_offered) == ("RTX 5080", 16, False)
     assert found.quote.memory_low_gib is not None
     assert found.quote.memory_low_gib > 16
@@ -162,12 +167,12 @@ def test_that_no_machine_fits_is_an_error_of_its_own(gpu_recipe: str, world: Loc
         world.station.proposals.estimate(EstimateRequest(recipe=gpu_recipe, images=12))
 
 
-def test_an_estimate_says_the_limits_that_the_job_would_have(world: LocalWorld, pictures: Path) -> None:
-    found = world.station.proposals.estimate(EstimateRequest(recipe="tiny-lora@1", images=6))
-    terms = world.station.proposals.check(world.request(pictures))
+def test_an_estimate_says_the_limits_that_the_job_would_have(untouched: LocalWorld, pictures: Path) -> None:
+    found = untouched.station.proposals.estimate(EstimateRequest(recipe="tiny-lora@1", images=6))
+    terms = untouched.station.proposals.check(untouched.request(pictures))
     assert found.max_seconds == terms.max_seconds
     asked = EstimateRequest(recipe="tiny-lora@1", images=6, max_hours=2.5, max_spend=from_dollars(3))
-    limited = world.station.proposals.estimate(asked)
+    limited = untouched.station.proposals.estimate(asked)
     assert (limited.max_seconds, limited.max_spend) == (9000.0, from_dollars(3))
 
 

@@ -10,6 +10,7 @@ import yaml
 
 from stationmaster.errors import NotFound, UserError
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station, over_http
 from tests.support.trusted_settings import write_trusted
 
 
@@ -22,8 +23,8 @@ def own_recipes(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_list_has_each_recipe_in_its_newest_version_unless_all_are_asked_for(world: LocalWorld) -> None:
-    newest, every = world.station.recipes.listed(), world.station.recipes.listed(with_older=True)
+def test_a_list_has_each_recipe_in_its_newest_version_unless_all_are_asked_for(untouched: LocalWorld) -> None:
+    newest, every = untouched.station.recipes.listed(), untouched.station.recipes.listed(with_older=True)
     names = [recipe.name for recipe in newest.recipes]
     assert names == sorted(set(names))
     assert {recipe.name for recipe in every.recipes} == set(names)
@@ -32,8 +33,8 @@ def test_a_list_has_each_recipe_in_its_newest_version_unless_all_are_asked_for(w
     assert (newest.problems, every.problems) == ((), ())
 
 
-def test_a_recipe_is_found_by_its_version_or_in_its_newest(world: LocalWorld) -> None:
-    recipes = world.station.recipes
+def test_a_recipe_is_found_by_its_version_or_in_its_newest(untouched: LocalWorld) -> None:
+    recipes = untouched.station.recipes
     older, newer = (one for one in recipes.listed(with_older=True).recipes if one.name == "flux-lora")
     assert recipes.find(older.reference) == older
     assert recipes.find("flux-lora") == newer
@@ -41,12 +42,13 @@ def test_a_recipe_is_found_by_its_version_or_in_its_newest(world: LocalWorld) ->
 
 
 @pytest.mark.parametrize("reference", ["", "tiny-lora@99", "tiny-laura@1", "../tiny-lora", "tiny-lora@0"])
-def test_a_recipe_that_is_not_there_is_not_found_and_the_hint_helps(world: LocalWorld, reference: str) -> None:
+def test_a_recipe_that_is_not_there_is_not_found_and_the_hint_helps(untouched: LocalWorld, reference: str) -> None:
     with pytest.raises(NotFound) as caught:
-        world.station.recipes.find(reference)
+        untouched.station.recipes.find(reference)
     assert "tiny-lora@1" in str(caught.value.hint)
 
 
+@every_station
 def test_a_recipe_of_one_s_own_begins_as_one_that_can_be_used(own_recipes: Path, world: LocalWorld) -> None:
     recipes = world.station.recipes
     file = recipes.write_skeleton(own_recipes / "portrait")
@@ -70,8 +72,8 @@ def test_a_broken_recipe_is_told_with_its_line_and_hides_no_other(own_recipes: P
     assert "portrait@1" not in [recipe.reference for recipe in listed.recipes]
 
 
-def test_a_recipe_that_is_being_written_is_checked_as_a_text(world: LocalWorld) -> None:
-    recipes = world.station.recipes
+def test_a_recipe_that_is_being_written_is_checked_as_a_text(untouched: LocalWorld) -> None:
+    recipes = untouched.station.recipes
     (problem,) = recipes.lint_text("name: portrait\nversion: [1\n")
     assert (problem.file, problem.field) == ("recipe.yaml", "")
     problems = {each.field: each for each in recipes.lint_text("name: portrait\nverson: 1\n")}
@@ -80,11 +82,12 @@ def test_a_recipe_that_is_being_written_is_checked_as_a_text(world: LocalWorld) 
     assert problems["steps"].fix == "add `steps:`"
 
 
-def test_a_valid_text_has_no_problems(world: LocalWorld, tmp_path: Path) -> None:
-    text = world.station.recipes.write_skeleton(tmp_path / "portrait").read_text()
-    assert list(world.station.recipes.lint_text(text)) == []
+def test_a_valid_text_has_no_problems(untouched: LocalWorld, tmp_path: Path) -> None:
+    text = untouched.station.recipes.write_skeleton(tmp_path / "portrait").read_text()
+    assert list(untouched.station.recipes.lint_text(text)) == []
 
 
+@over_http
 @pytest.mark.parametrize(
     "argument",
     [
@@ -95,23 +98,25 @@ def test_a_valid_text_has_no_problems(world: LocalWorld, tmp_path: Path) -> None
     ],
     ids=["repeated", "padded", "replaced", "nested"],
 )
-def test_a_text_cannot_make_the_server_work_for_long(world: LocalWorld, tmp_path: Path, argument: str) -> None:
-    text = world.station.recipes.write_skeleton(tmp_path / "portrait").read_text()
+def test_a_text_cannot_make_the_server_work_for_long(untouched: LocalWorld, tmp_path: Path, argument: str) -> None:
+    text = untouched.station.recipes.write_skeleton(tmp_path / "portrait").read_text()
     document = yaml.safe_load(text)
     document["steps"][0]["argv"] = ["python3", argument]
-    (problem,) = world.station.recipes.lint_text(yaml.safe_dump(document))
+    (problem,) = untouched.station.recipes.lint_text(yaml.safe_dump(document))
     assert re.search("only for numbers|characters|too deeply", problem.message)
 
 
-def test_where_there_is_no_recipe_there_is_nothing_to_check(world: LocalWorld, tmp_path: Path) -> None:
+def test_where_there_is_no_recipe_there_is_nothing_to_check(untouched: LocalWorld, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
-        world.station.recipes.lint(tmp_path / "nothing")
+        untouched.station.recipes.lint(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("name", ["Portrait", "two words", "ü"])
-def test_a_folder_that_cannot_be_a_recipe_s_name_is_not_written(world: LocalWorld, tmp_path: Path, name: str) -> None:
+def test_a_folder_that_cannot_be_a_recipe_s_name_is_not_written(
+    untouched: LocalWorld, tmp_path: Path, name: str
+) -> None:
     with pytest.raises(UserError, match="cannot be a recipe name"):
-        world.station.recipes.write_skeleton(tmp_path / name)
+        untouched.station.recipes.write_skeleton(tmp_path / name)
     assert not (tmp_path / name).exists()
 
 

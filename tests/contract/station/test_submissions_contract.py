@@ -20,6 +20,7 @@ from stationmaster.station.proposals import Accepted, TrainRequest
 from stationmaster.store.engine import Database
 from stationmaster.store.submissions import Submissions
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 
 MONTH_SECONDS = 31 * 24 * 3600.0
 
@@ -28,6 +29,7 @@ def number_of_jobs(world: LocalWorld) -> int:
     return len(world.store.jobs.listed(with_ended=True))
 
 
+@every_station
 def test_a_request_is_checked_and_queued_at_once(world: LocalWorld, pictures: Path) -> None:
     request = world.request(pictures, name="cats", max_price=from_dollars("0.4"), max_hours=2.5)
     found = world.station.proposals.enqueue(request)
@@ -42,6 +44,7 @@ def test_the_answer_says_that_nobody_runs_the_job(tmp_path: Path, pictures: Path
         assert [note for note in world.station.proposals.enqueue(world.request(pictures)).notes if "no worker" in note]
 
 
+@every_station
 def test_a_repeated_request_with_its_key_is_answered_with_the_same_job(world: LocalWorld, pictures: Path) -> None:
     proposals, request = world.station.proposals, world.request(pictures)
     first, again = (proposals.enqueue(request, key="order-1") for _ in range(2))
@@ -51,6 +54,7 @@ def test_a_repeated_request_with_its_key_is_answered_with_the_same_job(world: Lo
     assert number_of_jobs(world) == 2
 
 
+@every_station
 def test_a_key_belongs_to_its_request(world: LocalWorld, pictures: Path) -> None:
     world.station.proposals.enqueue(world.request(pictures), key="order-1")
     for changed in (world.request(pictures, name="dogs"), world.request(pictures, parameters={"steps": 21})):
@@ -66,6 +70,7 @@ def test_the_order_of_the_names_does_not_make_another_request(world: LocalWorld,
     assert world.station.proposals.enqueue(turned, key="order-1").job.id == first.job.id
 
 
+@every_station
 def test_twins_make_one_job(world: LocalWorld, pictures: Path) -> None:
     request, together = world.request(pictures), threading.Barrier(4)
     world.station.proposals.enqueue(request, key="order-0")  # a server has the dataset from now on

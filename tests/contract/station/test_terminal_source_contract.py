@@ -10,15 +10,17 @@ from stationmaster.tui.lines import text_of
 from stationmaster.tui.sources.base import Action
 from stationmaster.tui.sources.jobs import JobsSource
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 from tests.support.servers.live_bench import WrittenJob
 
 
+@every_station
 def test_a_running_job_is_listed_shown_searched_and_stopped(world: LocalWorld) -> None:
     job = WrittenJob(world.store, "cats")
     job.write_events(3, kind="odd")
     job.write_log(b"Step 1\nStep 2, \x1b[31mloss nan\x1b[0m\n", b"100%|###| 1/2\r100%|###| 2/2")
     job.write_readings(0.5, 0.25)
-    source = JobsSource(world.station, title="Trainings")
+    source = JobsSource(world.station, title="Trainings", look_seconds=600.0)
     view = source.next(seconds=1.0)
     assert view is not None
     (row,) = view.rows

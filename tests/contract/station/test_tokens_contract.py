@@ -14,6 +14,7 @@ from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from stationmaster.station.tokens import NewToken
 from stationmaster.station.users import UserChanges
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 
 BOT = NewToken(name="bot", user="ann")
 
@@ -26,6 +27,7 @@ def add(world: LocalWorld, name: str = "ann", role: Role = Role.USER) -> None:
     world.station.users.add(name, UserChanges(role=role))
 
 
+@every_station
 def test_a_token_lets_in_as_its_user_until_it_is_revoked(world: LocalWorld) -> None:
     add(world)
     created = world.station.tokens.create(BOT)
@@ -104,6 +106,7 @@ def test_there_is_no_token_or_link_for_a_stranger(world: LocalWorld) -> None:
         world.station.tokens.revoke("t1")
 
 
+@every_station
 def test_a_link_signs_a_browser_in_once(world: LocalWorld) -> None:
     add(world)
     link = world.station.tokens.create_link("ann")
@@ -130,6 +133,7 @@ def test_a_session_by_a_token_has_the_rights_of_the_token_and_ends_with_it(world
         doorkeeper(world).session(opened.secret)
 
 
+@every_station
 def test_a_changed_role_counts_from_the_next_request_on(world: LocalWorld) -> None:
     add(world, role=Role.ADMIN)
     secret = world.station.tokens.create(BOT).secret
@@ -140,6 +144,7 @@ def test_a_changed_role_counts_from_the_next_request_on(world: LocalWorld) -> No
             assert (caller.role, set(caller.rights)) == (role, rights)
 
 
+@every_station
 def test_whoever_is_removed_is_shut_out_at_once_and_their_namesake_stays_out(world: LocalWorld) -> None:
     add(world)
     secret = world.station.tokens.create(BOT).secret

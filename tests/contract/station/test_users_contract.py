@@ -12,6 +12,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.station.credits import Grant
 from stationmaster.station.users import User, UserChanges
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import every_station
 
 OpenWorld = Callable[..., LocalWorld]
 
@@ -25,6 +26,7 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
+@every_station
 def test_a_user_is_added_found_listed_and_removed(world: LocalWorld) -> None:
     users = world.station.users
     assert users.listed() == []
@@ -83,15 +85,16 @@ def test_a_value_that_is_not_valid_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("name", ["me", "operators", "", "  ", "two\nlines", "x" * 101])
-def test_a_name_that_nobody_can_have_is_refused(world: LocalWorld, name: str) -> None:
-    for ask in (world.station.users.add, world.station.users.change):
+def test_a_name_that_nobody_can_have_is_refused(untouched: LocalWorld, name: str) -> None:
+    for ask in (untouched.station.users.add, untouched.station.users.change):
         with pytest.raises(UserError) as caught:
             ask(name, UserChanges())
         assert type(caught.value) is UserError
         assert caught.value.hint
-    assert world.station.users.listed() == []
+    assert untouched.station.users.listed() == []
 
 
+@every_station
 def test_a_name_is_taken_once(world: LocalWorld) -> None:
     ann = world.station.users.add("ann", UserChanges(telegram_id="17"))
     with pytest.raises(UserError, match="user ann already exists"):
@@ -102,8 +105,8 @@ def test_a_name_is_taken_once(world: LocalWorld) -> None:
 
 
 @pytest.mark.parametrize("verb", ["find", "change", "remove"])
-def test_a_user_who_was_not_added_is_not_found(world: LocalWorld, verb: str) -> None:
-    users = world.station.users
+def test_a_user_who_was_not_added_is_not_found(untouched: LocalWorld, verb: str) -> None:
+    users = untouched.station.users
     asks: dict[str, Callable[[str], object]] = {
         "find": users.find,
         "change": lambda name: users.change(name, UserChanges(inbox=True)),
@@ -114,6 +117,7 @@ def test_a_user_who_was_not_added_is_not_found(world: LocalWorld, verb: str) -> 
     assert users.listed() == []
 
 
+@every_station
 def test_the_list_says_what_each_can_spend_only_where_credits_are_on(open_world: OpenWorld) -> None:
     without = open_world()
     without.station.users.add("ann", UserChanges())

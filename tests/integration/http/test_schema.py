@@ -35,6 +35,7 @@ EXISTING = {"job": ANNS_JOB, "user": "ann", "recipe": "tiny-lora@1", "table": "S
 
 _NOTHING = cast(Any, None)
 DESCRIPTION = build_app(Service(station=cast(Station, _NOTHING), doorkeeper=cast(Doorkeeper, _NOTHING))).openapi()
+SCHEMA = schemathesis.openapi.from_dict(DESCRIPTION)
 OPERATIONS = [(path, method) for path, methods in DESCRIPTION["paths"].items() for method in methods]
 
 
@@ -49,7 +50,7 @@ def session(people: PeopledWorld) -> requests.Session:
 def test_every_answer_is_one_that_is_declared(
     people: PeopledWorld, session: requests.Session, path: str, method: str
 ) -> None:
-    operation = schemathesis.openapi.from_dict(DESCRIPTION)[path][method]
+    operation = SCHEMA[path][method]
 
     @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(case=requests_for(operation, is_harmless=method == "get"))

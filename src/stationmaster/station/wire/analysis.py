@@ -97,7 +97,7 @@ class ReportSummaryDocument(Document):
 class TimelinePointDocument(Document):
     """Memory at one time, or an event: fields that do not apply are left out."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     timestamp: float | None = None
     """Seconds since 1970 by the machine's clock."""

@@ -6,10 +6,22 @@ import math
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from stationmaster.errors import UserError
 from stationmaster.money import MicroDollars
+from stationmaster.recipes.field_texts import field_texts
 
 SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -80,16 +92,30 @@ LongText = Annotated[str, Field(max_length=2000, pattern=_NO_NUL)]
 """A text of a request for people."""
 
 
-class Document(BaseModel):
-    """Something that the API answers. The text below a field describes it in the API's schema."""
+class _Described(BaseModel):
+    """The text below a field describes it in the API's schema."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The texts are read only for a schema: `use_attribute_docstrings` would read them at every start."""
+        found = handler(core)
+        properties = handler.resolve_ref_schema(found).get("properties", {})
+        for name, text in field_texts(cls).items():
+            if name in properties:
+                properties[name]["description"] = text
+        return found
 
 
-class RequestDocument(BaseModel):
+class Document(_Described):
+    """Something that the API answers."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class RequestDocument(_Described):
     """The body of a request: an unknown field is an error, since it would not have the effect that it promises."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def checked(cls, **fields: Any) -> Self:

@@ -41,9 +41,9 @@ _GPU_MEMORY = (".memory_used_gb", "gpu_memory_used_gb")
 
 
 class JobsSource:
-    def __init__(self, station: Station, *, title: str) -> None:
+    def __init__(self, station: Station, *, title: str, look_seconds: float = _LOOK_SECONDS) -> None:
         self._station = station
-        self.about = About(title=title, interval=_LOOK_SECONDS)
+        self.about = About(title=title, interval=look_seconds)
         self._logs = FleetLogs(station.logs)
         self._rows: dict[str, FleetRow] = {}
         self._next_at = 0.0
@@ -57,8 +57,11 @@ class JobsSource:
             self._wake.clear()
         elif self._is_paused or time.monotonic() < self._next_at:
             return None
-        self._next_at = time.monotonic() + _LOOK_SECONDS
-        return self.look()
+        try:
+            return self.look()
+        finally:
+            # Counted from the end: where a look takes longer than that, the next one would follow at once.
+            self._next_at = time.monotonic() + self.about.interval
 
     def refresh(self) -> None:
         self._wake.set()
