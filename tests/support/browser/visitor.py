@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.support.capabilities import require
+from tests.support.capabilities import installed_chromium, require
 
-CHROMIUM = Path("/usr/bin/chromium")
 _AXE = Path(__file__).parents[3] / "web/node_modules/axe-core/axe.min.js"
 _WAIT_MS = 30_000
 _WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
@@ -25,7 +24,9 @@ def chromium() -> Iterator[Browser]:
     require("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=["--no-sandbox", "--disable-gpu", "--process-per-site"]
+            executable_path=installed_chromium(),
+            headless=True,
+            args=["--no-sandbox", "--disable-gpu", "--process-per-site"],
         )
         try:
             yield browser
@@ -57,16 +58,20 @@ class Visitor:
     def open(self, path: str) -> None:
         self.page.goto(f"{self.url}{path}")
 
-    def accessibility_problems(self, *, rules: Sequence[str] = _WCAG) -> list[str]:
-        """What axe finds on the page as it is now, of the rules of WCAG 2 A and AA, or of those that are named."""
+    def go(self, path: str) -> None:
+        """As a link of the page that is open: nothing is loaded again."""
+        self.page.evaluate("path => history.pushState(null, '', path)", path)
+
+    def accessibility_problems(self, *, within: str | None = None) -> list[str]:
+        """What axe finds on the page as it is now, or in one part of it, of the rules of WCAG 2 A and AA."""
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(_AXE.read_text())
         found: dict[str, Any] = json.loads(
             self.page.evaluate(
-                """async rules => JSON.stringify(await axe.run(document, {
+                """async ([within, rules]) => JSON.stringify(await axe.run(within ?? document, {
                     runOnly: rules, resultTypes: ["violations"]
                 }))""",
-                list(rules),
+                [within, _WCAG],
             )
         )
         return [
