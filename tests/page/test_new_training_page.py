@@ -17,6 +17,7 @@ from tests.support.browser.visits import Visits
 from tests.support.jobs.advice import advice, report_with
 from tests.support.jobs.dataset_pictures import good_set
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
+from tests.support.jobs.stored_jobs import change_row
 
 
 @pytest.fixture
@@ -26,6 +27,15 @@ def folder(tmp_path: Path) -> Path:
     sorted(made.glob("*.txt"))[0].unlink()
     (made / ".DS_Store").write_bytes(b"nobody wants this")
     return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_queued_job_stays(world: PeopledWorld) -> Iterator[None]:
+    """What is queued here waits for no worker, and has the name of her job: others look for that."""
+    yield
+    for job in world.store.jobs.listed(with_ended=False):
+        change_row(world.store, job.id, state="ENDED", outcome="CANCELLED", ended_at=world.store.now())
+        world.local.jobs.remove(job.id)
 
 
 @pytest.fixture
