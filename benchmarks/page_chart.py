@@ -15,13 +15,13 @@ from pathlib import Path
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from _report import print_figure, report
+from tests.support.capabilities import installed_chromium
 
 POINTS = 100_000
 SPIKE_AT = 43_210
 ROUNDS = 15
 BUDGET_PAINT_MILLISECONDS = 150.0
 BUDGET_UPDATE_MILLISECONDS = 20.0
-CHROMIUM = Path("/usr/bin/chromium")
 WEB = Path(__file__).resolve().parents[1] / "web"
 
 # What draws a chart is fetched on first use: the first chart is none of the measured ones.
@@ -60,11 +60,12 @@ _SPIKE = """() => {
 
 
 def main() -> int:
-    if not CHROMIUM.exists():
-        sys.exit(f"{CHROMIUM} is missing: run make setup")
+    chromium = installed_chromium()
+    if chromium is None:
+        sys.exit("Chromium is missing: run make setup")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         built = _built(Path(folder) / "chart")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.route("**/*", lambda route: route.fulfill(body="<!doctype html>", content_type="text/html"))
         page.goto("http://127.0.0.1/")  # nothing is asked of the network: a document of its own may store things

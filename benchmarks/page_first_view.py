@@ -19,12 +19,12 @@ from _report import print_figure, report
 from stationmaster.config import load_settings
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.tokens import NewToken
+from tests.support.capabilities import installed_chromium
 
 BUDGET_SECONDS = 1.0
 BUDGET_SCRIPT_KILOBYTES = 150.0
 BUDGET_SHIFT = 0.05
 ROUNDS = 5
-CHROMIUM = Path("/usr/bin/chromium")
 LATE_MILLISECONDS = 2_000  # what still moves after this time is not part of the first view
 
 # Times are the browser's own, from the start of the navigation. A frame is on the screen when the one after it begins.
@@ -53,13 +53,14 @@ class View:
 
 
 def main() -> int:
-    if not CHROMIUM.exists():
-        sys.exit(f"{CHROMIUM} is missing: run make setup")
+    chromium = installed_chromium()
+    if chromium is None:
+        sys.exit("Chromium is missing: run make setup")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         token = _fill(home)
         with serving(home) as (url, _), sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             views = [_visit(browser, url, token) for _ in range(ROUNDS + 1)][1:]  # the server has answered before
             browser.close()
     seconds = [view.seconds for view in views]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,19 @@ from tests.support.jobs.peopled_world import PeopledWorld
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeopledWorld]:
-    """A served installation with people and one finished training, which tests only look at."""
-    folder: Path = tmp_path_factory.mktemp("page")
-    with PeopledWorld(folder) as opened:
+def kept() -> Iterator[KeptBrowser]:
+    with kept_browser() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def kept(world: PeopledWorld) -> Iterator[KeptBrowser]:
-    """After the world, which needs an event loop of its own to come about."""
-    with kept_browser() as opened:
-        yield opened
+def world(kept: KeptBrowser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeopledWorld]:
+    """A served installation with people and one finished training, which tests only look at."""
+    folder: Path = tmp_path_factory.mktemp("page")
+    with ExitStack() as opened:
+        with kept.aside():
+            world = opened.enter_context(PeopledWorld(folder))
+        yield world
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser.advised_jobs import full_memory, trained_like_anns
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import TAB_PANEL, problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
@@ -30,7 +30,7 @@ def opened(visitor: Visitor, job: str) -> None:
     expect(visitor.page.get_by_role("heading", name="Performance Analysis")).to_be_visible()
 
 
-def test_the_panel_says_what_went_wrong_and_how_to_fix_it(visitor: Visitor, advised: str) -> None:
+def test_the_panel_says_to_everybody_what_went_wrong_when_and_how_to_fix_it(visitor: Visitor, advised: str) -> None:
     opened(visitor, advised)
     page = visitor.page
     for figure in ("✕ Critical", "119 GB / 120 GB (99 %)", "12 min", "Not completed, 300 of 600 steps"):
@@ -47,6 +47,22 @@ def test_the_panel_says_what_went_wrong_and_how_to_fix_it(visitor: Visitor, advi
     expect(cards.nth(1)).to_contain_text("Warning")
     expect(cards.last).to_contain_text("Info")
 
+    memory = page.get_by_role("region", name="Memory over time")
+    expect(memory.locator("canvas")).to_be_visible()
+    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []
+    expect(memory).to_contain_text("warning from 85 %")
+    expect(memory).to_contain_text("critical from 95 %")
+    memory.get_by_text("2 events in this chart").click()
+    expect(memory).to_contain_text("Training ended")
+
+    errors = page.get_by_role("region", name="Errors in the log")
+    expect(errors).to_contain_text("killed by signal: Killed")
+    expect(errors).to_contain_text("memory 119 GB (99 %)")
+    expect(errors.locator("time")).to_be_visible()
+    expect(errors.locator("pre")).not_to_be_visible()
+    errors.get_by_text("Stack trace").click()
+    expect(errors.locator("pre")).to_contain_text("Traceback")
+
 
 def test_a_link_leads_down_to_the_panel(visitor: Visitor, advised: str) -> None:
     page = visitor.page
@@ -56,27 +72,6 @@ def test_a_link_leads_down_to_the_panel(visitor: Visitor, advised: str) -> None:
     expect(panel).to_be_in_viewport()
     page.reload()
     expect(panel).to_be_in_viewport()
-
-
-def test_the_timeline_shows_memory_events_and_zones(visitor: Visitor, advised: str) -> None:
-    opened(visitor, advised)
-    section = visitor.page.get_by_role("region", name="Memory over time")
-    expect(section.locator("canvas")).to_be_visible()
-    expect(section).to_contain_text("warning from 85 %")
-    expect(section).to_contain_text("critical from 95 %")
-    section.get_by_text("2 events in this chart").click()
-    expect(section).to_contain_text("Training ended")
-
-
-def test_an_error_of_the_log_has_its_time_memory_and_stack_trace(visitor: Visitor, advised: str) -> None:
-    opened(visitor, advised)
-    section = visitor.page.get_by_role("region", name="Errors in the log")
-    expect(section).to_contain_text("killed by signal: Killed")
-    expect(section).to_contain_text("memory 119 GB (99 %)")
-    expect(section.locator("time")).to_be_visible()
-    expect(section.locator("pre")).not_to_be_visible()
-    section.get_by_text("Stack trace").click()
-    expect(section.locator("pre")).to_contain_text("Traceback")
 
 
 def test_the_recommended_settings_become_a_new_jobs_form(visitor: Visitor, advised: str) -> None:
@@ -135,9 +130,3 @@ def test_who_may_only_look_sees_the_advice_and_cannot_apply_it(visits: Visits, a
         opened(reader, advised)
         expect(reader.page.get_by_role("button", name=APPLY)).to_be_disabled()
         expect(reader.page.get_by_role("button", name="Analyse again")).to_have_count(0)
-
-
-def test_the_panel_is_accessible_and_fits(visitor: Visitor, advised: str) -> None:
-    opened(visitor, advised)
-    expect(visitor.page.get_by_role("region", name="Memory over time").locator("canvas")).to_be_visible()
-    assert problems_in_every_look(visitor) == []

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser.advised_jobs import trained_like_anns
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 
@@ -45,6 +45,7 @@ def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, 
     page = visitor.page
     chart = page.get_by_role("figure", name="Loss")
     expect(chart.locator("canvas")).to_be_visible()
+    assert problems_in_light_and_narrow(visitor) == []
     expect(chart).to_contain_text("A anns cats")
     expect(chart).to_contain_text(f"B {other}: first 1.5, last 0.25")
     page.get_by_label("Over").select_option("time")
@@ -108,9 +109,3 @@ def test_a_job_that_does_not_exist_is_named_with_others_to_choose(visitor: Visit
     expect(visitor.page.get_by_role("alert")).to_contain_text("gone")
     expect(visitor.page.get_by_label("Find a training")).to_be_visible()
     visitor.complaints.clear()  # the browser itself reports the refusal
-
-
-def test_the_comparison_is_accessible_and_fits(visitor: Visitor, other: str) -> None:
-    opened(visitor, ANNS_JOB, other)
-    expect(visitor.page.get_by_role("figure", name="Loss").locator("canvas")).to_be_visible()
-    assert problems_in_every_look(visitor) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import TAB_PANEL, problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.jobs.peopled_world import ANNS_JOB
 
@@ -16,6 +16,8 @@ def test_costs_are_split_into_what_they_paid_for(visitor: Visitor) -> None:
         expect(panel.get_by_text(part, exact=True)).to_be_visible()
     expect(panel.get_by_text("Quoted")).to_be_visible()
     expect(panel.get_by_role("row", name="gpu")).to_contain_text("sm-")
+    expect(panel.get_by_role("heading", name="What was agreed")).to_be_visible()
+    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []
 
 
 def test_the_plan_shows_each_command_with_its_end_and_each_parameter_that_differs(visitor: Visitor) -> None:
@@ -26,10 +28,5 @@ def test_the_plan_shows_each_command_with_its_end_and_each_parameter_that_differ
     expect(steps).to_contain_text("20 ◆")
     expect(steps).to_contain_text("600")
     expect(panel.get_by_role("row").filter(has_text="The adapter's rank.")).not_to_contain_text("◆")
-
-
-def test_costs_and_plan_are_accessible(visitor: Visitor) -> None:
-    for tab, heading in (("cost", "What was agreed"), ("plan", "Parameters")):
-        visitor.open(f"/jobs/{ANNS_JOB}?tab={tab}")
-        expect(visitor.page.get_by_role("heading", name=heading)).to_be_visible()
-        assert problems_in_every_look(visitor) == []
+    expect(panel.get_by_role("heading", name="Parameters")).to_be_visible()
+    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []

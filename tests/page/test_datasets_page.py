@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from stationmaster.station.dataset_uploads import NewUpload
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.browser.visits import Visits
 from tests.support.jobs.dataset_pictures import good_set
@@ -52,6 +52,7 @@ def test_an_upload_shows_its_pictures_captions_and_report(bob: Visitor, world: P
         expect(one).to_have_js_property("complete", True)
     assert 0 not in pictures.evaluate_all("all => all.map(one => one.naturalWidth)")
     expect(section.locator("mark", has_text="smland").first).to_be_visible()
+    assert problems_in_light_and_narrow(bob) == []
     section.get_by_role("button", name="Train with it").click()
     page.wait_for_url("**/new?dataset=upload*")
     expect(page.get_by_label("Trigger", exact=True)).to_have_value("smland")
@@ -109,10 +110,3 @@ def test_deleting_asks_first(bob: Visitor, world: PeopledWorld, tmp_path: Path) 
     dialog.get_by_role("button", name="Delete it").click()
     expect(section).to_have_count(0)
     expect(page.get_by_text("Deleted unwanted")).to_be_visible()
-
-
-def test_everybody_can_use_it(bob: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
-    upload = stored(world, "for all", tmp_path / "set")
-    bob.open(f"/datasets?upload={upload}")
-    expect(bob.page.get_by_text("✓ Ready")).to_be_visible()
-    assert problems_in_every_look(bob) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -11,17 +12,30 @@ from playwright.sync_api import Browser, expect
 
 from scripts.make_screenshots import NARROW, SHOTS
 from tests.support.browser.exhibition import Exhibition, exhibition
-from tests.support.browser.looks import problems_in_both_colours
+from tests.support.browser.looks import TAB_PANEL, problems_in_dark
 from tests.support.browser.visits import Visits
 
-_OTHERS = (
-    "/machines",
-    "/models",
-    "/datasets",
-    "/money",
-    "/jobs/poster-style-77d0",
-    "/jobs/portraits-b601",
-)
+#: The views by address, each with the beginning of its title, without how many trainings run.
+_VIEWS = {
+    "/": "Trainings",
+    "/jobs/hills-v3-4c1e": "hills-v3",
+    "/new?retry=portraits-b601&apply=all": "Train again",
+    "/compare?jobs=hills-v3-4c1e&jobs=hills-v2-91ab&jobs=hills-v1-3d7f": "Compare",
+    "/machines": "Machines",
+    "/models": "Models",
+    "/datasets": "Datasets",
+    "/money": "Money",
+    "/inbox": "Inbox",
+    "/recipes": "Recipes",
+    "/recipes/tiny-lora@1": "Tiny LoRA on the CPU",
+    "/jobs/poster-style-77d0": "poster-style",
+    "/jobs/portraits-b601": "portraits",
+    **{
+        f"/settings?section={name.lower()}": f"{name} · Settings"
+        for name in ("You", "Users", "Tokens", "Notifications", "Doctor", "Audit", "About")
+    },
+}
+_TABS = ("Log", "Events", "Checkpoints", "Cost", "Plan", "Analysis")
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +44,30 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exhibition]:
         yield opened
 
 
-def test_every_view_opens_without_a_complaint_and_is_accessible(browser: Browser, shown: Exhibition) -> None:
+def test_every_view_opens_without_a_complaint_and_is_accessible_in_dark_colours(
+    browser: Browser, shown: Exhibition
+) -> None:
+    """Light colours and narrow screens are those of each view's own tests."""
     found: dict[str, list[str]] = {}
-    paths = list(dict.fromkeys([*(shot.path for shot in (*SHOTS, *NARROW)), *_OTHERS]))
     with closing(Visits(browser, shown.url, {"me": shown.token})) as visits, visits.of("me") as visitor:
-        for path in paths:
-            visitor.open(path)
-            expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
-            if problems := problems_in_both_colours(visitor):
-                found[path] = problems
-    assert found == {}
+        page = visitor.page
+        visitor.open("/")
+        for path, title in _VIEWS.items():
+            visitor.go(path)
+            expect(page).to_have_title(re.compile(rf"^([^·]+ · )?{title} · "))
+            expect(page.get_by_role("heading", level=1)).to_have_count(1)
+            found[path] = problems_in_dark(visitor)
+        visitor.go("/jobs/hills-v2-91ab")
+        for name in _TABS:
+            page.get_by_role("tab", name=name).click()
+            expect(page.get_by_role("tab", name=name)).to_have_attribute("aria-selected", "true")
+            found[name] = problems_in_dark(visitor, within=TAB_PANEL)
+    assert {view: problems for view, problems in found.items() if problems} == {}
+
+
+def test_every_picture_is_of_a_view_that_is_opened_here() -> None:
+    opened = {*_VIEWS, "/jobs/hills-v2-91ab?tab=analysis#about"}
+    assert {shot.path for shot in (*SHOTS, *NARROW)} <= opened
 
 
 def test_the_exhibition_has_what_the_pictures_are_to_show(shown: Exhibition) -> None:

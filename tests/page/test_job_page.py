@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import ANNS_JOB
@@ -26,7 +26,7 @@ def drawn_pixels(page: Page, title: str) -> int:
     )
 
 
-def test_header_words_and_charts_of_an_ended_training(visitor: Visitor) -> None:
+def test_an_ended_training_has_its_words_charts_and_values_for_everybody(visitor: Visitor) -> None:
     page = visitor.page
     visitor.open(PATH)
     expect(page.get_by_role("heading", level=1, name="anns cats")).to_be_visible()
@@ -40,9 +40,17 @@ def test_header_words_and_charts_of_an_ended_training(visitor: Visitor) -> None:
     loss = page.get_by_role("figure", name="Loss", exact=True)
     expect(loss).to_have_accessible_description(re.compile(r"Loss: first [\d.e-]+, last .* lowest .* highest"))
     expect(page.get_by_role("tab")).to_have_count(6)
+    assert problems_in_light_and_narrow(visitor) == []
+    assert drawn_pixels(page, "Loss") > 500, "also after the colours and the width have changed"
+    page.get_by_role("button", name="Values of Loss as a table").click()
+    dialog = page.get_by_role("dialog", name="Loss: values")
+    expect(dialog.get_by_role("row").nth(1)).to_be_visible()
+    expect(dialog.get_by_role("link", name="Download all as CSV")).to_have_attribute(
+        "href", f"/api/jobs/{ANNS_JOB}/metrics/export?format=csv&table=StepMetric"
+    )
 
 
-def test_zoom_smoothing_and_tab_are_in_the_address(visitor: Visitor) -> None:
+def test_zoom_smoothing_and_tab_are_in_the_address_and_one_cursor_is_for_all_charts(visitor: Visitor) -> None:
     page = visitor.page
     visitor.open(f"{PATH}?smooth=20&log=1&tab=events")
     expect(page.get_by_label("Smoothing")).to_have_value("20")
@@ -62,11 +70,6 @@ def test_zoom_smoothing_and_tab_are_in_the_address(visitor: Visitor) -> None:
     expect(page.get_by_text("smoothed")).to_have_count(0)
     plot.dblclick()
     expect(page).not_to_have_url(re.compile("from="))
-
-
-def test_one_cursor_for_all_charts_also_by_keyboard(visitor: Visitor) -> None:
-    page = visitor.page
-    visitor.open(PATH)
     loss = page.get_by_role("slider", name="Cursor of Loss")
     loss.focus()
     page.keyboard.press("Home")
@@ -76,17 +79,6 @@ def test_one_cursor_for_all_charts_also_by_keyboard(visitor: Visitor) -> None:
     expect(page).to_have_url(re.compile("from="))
     page.keyboard.press("0")
     expect(page).not_to_have_url(re.compile("from="))
-
-
-def test_values_of_a_chart_as_a_table(visitor: Visitor) -> None:
-    page = visitor.page
-    visitor.open(PATH)
-    page.get_by_role("button", name="Values of Loss as a table").click()
-    dialog = page.get_by_role("dialog", name="Loss: values")
-    expect(dialog.get_by_role("row").nth(1)).to_be_visible()
-    expect(dialog.get_by_role("link", name="Download all as CSV")).to_have_attribute(
-        "href", f"/api/jobs/{ANNS_JOB}/metrics/export?format=csv&table=StepMetric"
-    )
 
 
 def test_what_somebody_may_not_do_is_not_offered(visits: Visits) -> None:
@@ -106,10 +98,3 @@ def test_removing_asks_first_and_names_what_is_lost(visitor: Visitor) -> None:
     expect(dialog).to_contain_text("cannot be undone")
     dialog.get_by_role("button", name="Leave it").click()
     expect(dialog).to_have_count(0)
-
-
-def test_everybody_can_use_it(visitor: Visitor) -> None:
-    visitor.open(f"{PATH}?tab=cost")
-    assert drawn_pixels(visitor.page, "Loss") > 500
-    assert problems_in_every_look(visitor) == []
-    assert drawn_pixels(visitor.page, "Loss") > 500, "also after the colours and the width have changed"

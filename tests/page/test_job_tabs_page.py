@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from stationmaster.model import LogChunk, State
 from stationmaster.store import logs
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import TAB_PANEL, problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 from tests.support.jobs.spine_values import spec
@@ -70,7 +70,9 @@ def line(page: Page, number: int) -> Locator:
     return log_of(page).locator(f'[data-line="{number}"]')
 
 
-def test_a_large_and_hostile_log_is_only_text(logged: PeopledWorld, visitor: Visitor) -> None:
+def test_a_large_and_hostile_log_is_only_text_and_is_saved_as_it_was_written(
+    logged: PeopledWorld, visitor: Visitor
+) -> None:
     page = visitor.page
     visitor.open(f"/jobs/{LARGE}?tab=log&line=1")
     expect(page.get_by_text("100,006 lines")).to_be_visible()
@@ -84,6 +86,12 @@ def test_a_large_and_hostile_log_is_only_text(logged: PeopledWorld, visitor: Vis
     expect(whole.get_by_label("The whole line")).to_contain_text("longlong")
     whole.get_by_role("button", name="Close", exact=True).last.click()
     expect(whole).to_have_count(0)
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download", exact=True).click()
+    saved = started.value.path().read_bytes().decode()
+    assert started.value.suggested_filename == f"large-log-{LARGE}.log"
+    assert _HOSTILE in saved
+    assert saved.endswith(f"step {_LINES}/{_LINES}\nUserWarning: the end\n")
 
 
 def test_search_counts_and_jumps_and_errors_are_found(logged: PeopledWorld, visitor: Visitor) -> None:
@@ -124,23 +132,13 @@ def test_the_log_follows_a_running_training(logged: PeopledWorld, visitor: Visit
     expect(line(page, 502)).to_be_in_viewport()
 
 
-def test_the_log_is_saved_as_it_was_written(logged: PeopledWorld, visitor: Visitor) -> None:
-    page = visitor.page
-    visitor.open(f"/jobs/{LARGE}?tab=log&line=1")
-    with page.expect_download() as started:
-        page.get_by_role("button", name="Download", exact=True).click()
-    saved = started.value.path().read_bytes().decode()
-    assert started.value.suggested_filename == f"large-log-{LARGE}.log"
-    assert _HOSTILE in saved
-    assert saved.endswith(f"step {_LINES}/{_LINES}\nUserWarning: the end\n")
-
-
-def test_events_are_sentences(visitor: Visitor) -> None:
+def test_events_are_sentences_for_everybody(visitor: Visitor) -> None:
     page = visitor.page
     visitor.open(f"/jobs/{ANNS_JOB}?tab=events")
     panel = page.get_by_role("tabpanel")
     expect(panel.get_by_role("listitem").first).to_contain_text("Now ENDED.")
     expect(panel.get_by_role("listitem").filter(has_text="The job ended as COMPLETED.")).to_contain_text("Success")
+    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []
     panel.get_by_label("Order").select_option("oldest first")
     expect(panel.get_by_role("listitem").first).not_to_contain_text("Now ENDED.")
     panel.get_by_label("About").select_option("files")
@@ -149,32 +147,21 @@ def test_events_are_sentences(visitor: Visitor) -> None:
     expect(page).to_have_url(re.compile("about=files"))
 
 
-def test_checkpoints_say_where_they_lie_and_come_down(visitor: Visitor) -> None:
+def test_checkpoints_say_to_everybody_where_they_lie_and_come_down(visitor: Visitor) -> None:
     page = visitor.page
     visitor.open(f"/jobs/{ANNS_JOB}?tab=checkpoints")
     best = page.get_by_role("region", name="Checkpoints").get_by_role("row").filter(has_text="★ best")
     expect(best).to_contain_text("home ✓ verified")
     expect(best.get_by_role("button", name="Copy the SHA-256")).to_be_visible()
     expect(best.get_by_role("link", name="Resume from here")).to_be_visible()
+    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []
     with page.expect_download() as started:
         best.get_by_role("link", name="Download").click()
     assert started.value.suggested_filename.endswith(".safetensors")
     assert started.value.path().stat().st_size > 1000
 
 
-@pytest.mark.parametrize(
-    ("job", "heading", "tab", "text"),
-    [
-        (COLOURED, "coloured log", "log&line=1", "error: one"),
-        (ANNS_JOB, "anns cats", "events", "Now ENDED."),
-        (ANNS_JOB, "anns cats", "checkpoints", "★ best"),
-    ],
-    ids=["log", "events", "checkpoints"],
-)
-def test_everybody_can_use_them(
-    logged: PeopledWorld, visitor: Visitor, job: str, heading: str, tab: str, text: str
-) -> None:
-    visitor.open(f"/jobs/{job}?tab={tab}")
-    expect(visitor.page.get_by_role("heading", name=heading, exact=True).first).to_be_visible()
-    expect(visitor.page.get_by_text(text).first).to_be_visible()
-    assert problems_in_every_look(visitor) == []
+def test_everybody_can_read_a_log_with_its_colours(logged: PeopledWorld, visitor: Visitor) -> None:
+    visitor.open(f"/jobs/{COLOURED}?tab=log&line=1")
+    expect(visitor.page.get_by_text("error: one").first).to_be_visible()
+    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
@@ -16,6 +16,8 @@ from tests.support.jobs.peopled_world import ANNS_JOB, PeopledWorld
 def test_a_model_is_found_and_tells_how_it_was_trained(visitor: Visitor, world: PeopledWorld) -> None:
     page, model = visitor.page, world.local.models.find(ANNS_JOB)
     visitor.open("/models")
+    expect(page.get_by_role("row", name="anns cats")).to_be_visible()
+    assert problems_in_light_and_narrow(visitor) == []
     page.get_by_label("Search").fill("no such model")
     expect(page.get_by_text("No model matches")).to_be_visible()
     page.get_by_role("button", name="Show all models").click()
@@ -29,6 +31,7 @@ def test_a_model_is_found_and_tells_how_it_was_trained(visitor: Visitor, world: 
     expect(page.get_by_role("img").first).to_be_visible()
     expect(page.get_by_role("link", name="Train again")).to_have_attribute("href", f"/new?retry={ANNS_JOB}")
     expect(page.get_by_role("link", name="Open its training")).to_have_attribute("href", f"/jobs/{ANNS_JOB}")
+    assert problems_in_light_and_narrow(visitor) == []
 
 
 def test_the_weights_are_downloaded_whole(visitor: Visitor, world: PeopledWorld, tmp_path: Path) -> None:
@@ -66,11 +69,3 @@ def test_somebody_without_models_is_told_how_to_begin(visits: Visits) -> None:
         visitor.open("/models")
         expect(visitor.page.get_by_role("heading", name="No model yet")).to_be_visible()
         expect(visitor.page.get_by_role("link", name="Start a training")).to_be_visible()
-
-
-def test_the_views_are_accessible_in_both_colours_and_on_a_narrow_screen(visitor: Visitor, world: PeopledWorld) -> None:
-    model = world.local.models.find(ANNS_JOB)
-    for path, words in (("/models", "anns cats"), (f"/models/{model.slug}", model.sha256)):
-        visitor.open(path)
-        expect(visitor.page.get_by_text(words).first).to_be_visible()
-        assert problems_in_every_look(visitor) == [], path

@@ -13,7 +13,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.station.credits import Grant
 from stationmaster.station.tokens import NewToken
 from stationmaster.station.users import UserChanges
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import problems_in_light_and_narrow
 from tests.support.browser.visitor import Visitor
 from tests.support.browser.visits import Visits
 from tests.support.jobs.http_world import HttpWorld
@@ -57,6 +57,9 @@ def test_spending_is_shown_now_today_in_total_and_over_time(owner: Visitor) -> N
     expect(figures).to_contain_text(re.compile(r"Now\s*\$0\.36/h"))
     expect(figures).to_contain_text(re.compile(r"In total\s*\$0\.72"))
     expect(page.get_by_role("region", name="Budget")).to_contain_text("$0.36 of $2.00 in the last 24 hours")
+    expect(page.get_by_role("row", name="portraits")).to_be_visible()
+    expect(page.get_by_role("region", name="Credits", exact=True)).to_be_visible()
+    assert problems_in_light_and_narrow(owner) == []
     page.get_by_label("2 days").check()
     page.wait_for_url("**range=2d**")
     page.get_by_text("As a table").click()
@@ -113,12 +116,6 @@ def test_a_long_statement_begins_with_the_newest_entry(owner: Visitor, rich: Htt
     expect(statement).not_to_contain_text("welcome")
     owner.page.get_by_role("button", name="Older entries").click()
     expect(statement.get_by_role("row").last).to_contain_text("welcome")
-
-
-def test_money_is_accessible_in_every_look(owner: Visitor) -> None:
-    expect(owner.page.get_by_role("row", name="portraits")).to_be_visible()
-    expect(owner.page.get_by_role("region", name="Credits", exact=True)).to_be_visible()
-    assert problems_in_every_look(owner) == []
 
 
 def test_a_user_sees_only_their_own_money(rich_visits: Visits, visits: Visits) -> None:

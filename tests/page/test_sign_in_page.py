@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.support.browser.looks import problems_in_every_look
+from tests.support.browser.looks import problems_in_light_and_narrow
 from tests.support.browser.visitor import visiting
 from tests.support.jobs.peopled_world import PeopledWorld
 
@@ -45,7 +45,7 @@ def test_signing_out_ends_the_session(browser: Browser, world: PeopledWorld) -> 
         user_menu(visitor.page).click()
         visitor.page.get_by_role("menuitem", name="Sign out").click()
         expect(visitor.page.get_by_role("heading", name="Sign in")).to_be_visible()
-        assert problems_in_every_look(visitor) == []
+        assert problems_in_light_and_narrow(visitor) == []
         assert visitor.page.request.get(f"{visitor.url}/api/server").status == 401
         visitor.complaints.clear()
 

@@ -29,6 +29,16 @@ class KeptBrowser:
         asyncio._set_running_loop(None)
 
     @contextmanager
+    def aside(self) -> Iterator[None]:
+        """For a block that needs an event loop of its own, also while the browser is in use."""
+        running = asyncio._get_running_loop()
+        self.put_away()
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(running)
+
+    @contextmanager
     def in_use(self) -> Iterator[Browser]:
         self.take_out()
         try:
