@@ -53,7 +53,7 @@ ENDINGS = {
 LATE_ENDINGS = {
     "stalled": (Outcome.INCOMPLETE, Reason.STALLED),
     "homeward": (Outcome.COMPLETED, Reason.FINISHED),
-    "lost": (Outcome.INCOMPLETE, Reason.HARD_LIMIT),
+    "lost": (Outcome.FAILED, Reason.FETCH_FAILED),
 }
 
 
@@ -219,8 +219,8 @@ def test_a_machine_that_stays_silent_is_given_back_at_the_hard_limit_and_the_los
 ) -> None:
     job = late.job("lost")
     assert late.places("lost") == {}
-    assert "the limit was reached" in (job.explanation or "")
-    assert "no model could be saved" in (job.explanation or "")
+    assert "the model could not be downloaded" in (job.explanation or "")
+    assert "its model is lost" in (job.explanation or "")
     (rental,) = late.storm.store.rentals.of_job("lost")
     assert rental.gone_at is not None
     assert job.deadline_at is not None
