@@ -61,7 +61,8 @@ LATE_ENDINGS = {
 def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidDeliveries]:
     """After the jobs of every day have ended."""
     require("sshd")
-    with paid_deliveries(tmp_path_factory.mktemp("delivery"), STATIONMASTER_LIMITS__FETCH=str(FETCH_SECONDS)) as opened:
+    limits = {"STATIONMASTER_LIMITS__FETCH": str(FETCH_SECONDS), "STATIONMASTER_SWEEP__ABANDON_AFTER": "5s"}
+    with paid_deliveries(tmp_path_factory.mktemp("delivery"), **limits) as opened:
         opened.hub.refuse("POST /api/models/anna/refused-[^/]*/preupload", 403, times=None)
         spend_between_submit_and_claim(opened)
         opened.start("cancelled", ENDLESS)
