@@ -24,8 +24,11 @@ def visit(root: Root, *, alone_seconds: float) -> None:
     path, text = _beside(root, _GUARD_FILE), "%d %d\n" % (alone_seconds, _uptime())
     try:
         write_text(path, text)
-    except OSError:
-        overwrite_text(path, text)  # on a full disk there is still room in the old file
+    except OSError as problem:
+        try:
+            overwrite_text(path, text)  # on a full disk there is still room in the old file
+        except OSError:
+            raise problem from None
 
 
 def acknowledge(root: Root) -> None:
