@@ -250,7 +250,17 @@ def _machine_parked(payload: _Payload) -> str:
     return _with_detail("Stopped the machine with the model on its disk", payload.text("problem")) + then
 
 
-_CLEANUPS = {"done": "The recipe cleaned up the machine", "unreachable": "Could not reach the machine to clean it up"}
+def _disk_unwritable(payload: _Payload) -> str:
+    lead = _with_detail("The machine's disk takes nothing more", payload.text("problem"))
+    then = "The results are fetched all the same; if the machine's guard stops it early, it is started again for that."
+    return f"{lead} {then}"
+
+
+_CLEANUPS = {
+    "done": "The recipe cleaned up the machine",
+    "unreachable": "Could not reach the machine to clean it up",
+    "impossible": "The machine could not be cleaned up",
+}
 
 
 def _cleanup(payload: _Payload) -> str:
@@ -547,6 +557,7 @@ SENTENCES: Mapping[str, _Sentence] = {
     "installed": _installed,
     "machine_started": _machine_started,
     "machine_parked": _machine_parked,
+    "disk_unwritable": _disk_unwritable,
     # sending
     "data_verified": _data("Verified the dataset on the machine"),
     "data_pulled": _data("The machine downloaded the dataset"),

@@ -11,6 +11,11 @@ import sys
 
 import trackside
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import FileFinder
+    from typing import Any, Callable
+
 
 def use_code_cache(own_folder: str) -> None:
     """Import further modules from this archive's cache, if any. Call it before importing a folder of ours."""
@@ -19,6 +24,7 @@ def use_code_cache(own_folder: str) -> None:
         cached = os.path.join(_cache_folder(own_folder, archive), "trackside")
         if os.path.isdir(cached):
             trackside.__path__.insert(0, cached)
+            sys.path_hooks.insert(0, _finder_below(cached))
             sys.dont_write_bytecode = False  # many images disable it; here the next call uses what this one compiles
 
 
@@ -61,6 +67,40 @@ def archive_path() -> str | None:
     """Return the archive that trackside runs from; None where it is installed as a package."""
     archive = getattr(trackside.__loader__, "archive", None)
     return os.path.abspath(archive) if archive is not None else None
+
+
+def _finder_below(folder: str) -> Callable[[str], FileFinder]:
+    """Return the hook of the import system that finds our modules below this folder, and no others.
+
+    It keeps compiled code whole or not at all. Python itself does not notice when a disk is full after half of it, and
+    then no further call could import the module.
+    """
+    from importlib.machinery import FileFinder, SourceFileLoader  # not needed for an archive with compiled code
+
+    class WholeCode(SourceFileLoader):
+        def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+            temporary = "%s.%d" % (path, os.getpid())
+            try:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(temporary, "wb") as file:
+                    file.write(data)
+                os.replace(temporary, path)
+            except OSError:
+                _remove(temporary)  # without it everything works, only slower
+
+    def find(path: str) -> FileFinder:
+        if path != folder and not path.startswith(folder + os.sep):
+            raise ImportError(path)
+        return FileFinder(path, (WholeCode, [".py"]))
+
+    return find
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
 
 
 def _unpack(archive: str, folder: str) -> None:

@@ -1,10 +1,11 @@
-"""Small files that a reader sees whole or not at all."""
+"""Small files that a reader sees whole or not at all, also on a disk that is full."""
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping
+from contextlib import contextmanager
+from typing import Any, Iterator, Mapping
 
 
 def read_record(path: str) -> dict[str, Any] | None:
@@ -35,6 +36,26 @@ def write_text(path: str, text: str, *, durable: bool = False) -> None:
     except OSError:
         remove_file(temporary)
         raise
+
+
+def overwrite_text(path: str, text: str) -> None:
+    """Write into the file that is there, which needs no further room; its first line is never half written."""
+    content = text.encode()
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(descriptor, content, 0)
+        os.ftruncate(descriptor, len(content))
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def unless_unwritable(problems: list[str]) -> Iterator[None]:
+    """Go on after the block where the disk takes nothing; the problem is added to `problems`, for home to hear of."""
+    try:
+        yield
+    except OSError as error:
+        problems.append(str(error))
 
 
 def remove_file(path: str) -> None:

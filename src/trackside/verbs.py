@@ -9,6 +9,7 @@ import sys
 from typing import Any, Callable, Dict, List, NamedTuple
 
 from trackside.errors import Misuse, TracksideError
+from trackside.records import unless_unwritable
 from trackside.root import Root
 from trackside.steps.plan import read_plan
 
@@ -94,11 +95,13 @@ def _start(root: Root, options: Options, arguments: list[str]) -> int:
 def _status(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.report.status import DEFAULT_MAX_BYTES, build_status, parse_since
 
+    problems: list[str] = []
     if "alone" in options:
-        _visit(root, options, arguments)
+        with unless_unwritable(problems):
+            _visit(root, options, arguments)
     since = parse_since(options.get("since"))
     max_bytes = _count(options, "max-bytes", DEFAULT_MAX_BYTES)
-    return _print(build_status(root, read_plan(root), since=since, max_bytes=max_bytes))
+    return _print({**build_status(root, read_plan(root), since=since, max_bytes=max_bytes), **_unwritten(problems)})
 
 
 def _follow(root: Root, options: Options, arguments: list[str]) -> int:
@@ -117,8 +120,8 @@ def _stop(root: Root, options: Options, arguments: list[str]) -> int:
 
     grace = _seconds(options, "grace", -1.0)
     plan = read_plan(root)
-    stop(root, plan, grace_seconds=plan.stop_grace_seconds if grace < 0 else grace)
-    return _print(build_status(root, plan, since=None))
+    problems = stop(root, plan, grace_seconds=plan.stop_grace_seconds if grace < 0 else grace)
+    return _print({**build_status(root, plan, since=None), **_unwritten(problems)})
 
 
 def _save(root: Root, options: Options, arguments: list[str]) -> int:
@@ -281,6 +284,11 @@ def _record(root: Root, options: Options, arguments: list[str]) -> int:
     sign_lock(lock)
     record(root, int(arguments[0]), int(arguments[1]))
     return 0
+
+
+def _unwritten(problems: list[str]) -> dict[str, Any]:
+    """Return the part of an answer that says why something could not be written, although the verb did its work."""
+    return {"unwritten": problems[0]} if problems else {}
 
 
 def _id(options: Options) -> str:

@@ -53,7 +53,7 @@ ENDINGS = {
 LATE_ENDINGS = {
     "stalled": (Outcome.INCOMPLETE, Reason.STALLED),
     "homeward": (Outcome.COMPLETED, Reason.FINISHED),
-    "lost": (Outcome.INCOMPLETE, Reason.HARD_LIMIT),
+    "lost": (Outcome.FAILED, Reason.FETCH_FAILED),
 }
 
 
@@ -61,7 +61,8 @@ LATE_ENDINGS = {
 def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidDeliveries]:
     """After the jobs of every day have ended."""
     require("sshd")
-    with paid_deliveries(tmp_path_factory.mktemp("delivery"), STATIONMASTER_LIMITS__FETCH=str(FETCH_SECONDS)) as opened:
+    limits = {"STATIONMASTER_LIMITS__FETCH": str(FETCH_SECONDS), "STATIONMASTER_SWEEP__ABANDON_AFTER": "5s"}
+    with paid_deliveries(tmp_path_factory.mktemp("delivery"), **limits) as opened:
         opened.hub.refuse("POST /api/models/anna/refused-[^/]*/preupload", 403, times=None)
         spend_between_submit_and_claim(opened)
         opened.start("cancelled", ENDLESS)
@@ -219,8 +220,8 @@ def test_a_machine_that_stays_silent_is_given_back_at_the_hard_limit_and_the_los
 ) -> None:
     job = late.job("lost")
     assert late.places("lost") == {}
-    assert "the limit was reached" in (job.explanation or "")
-    assert "no model could be saved" in (job.explanation or "")
+    assert "the model could not be downloaded" in (job.explanation or "")
+    assert "its model is lost" in (job.explanation or "")
     (rental,) = late.storm.store.rentals.of_job("lost")
     assert rental.gone_at is not None
     assert job.deadline_at is not None

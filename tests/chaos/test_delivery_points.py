@@ -165,7 +165,7 @@ def test_with_everything_down_the_hard_limit_ends_it_only_after_a_pull_was_tried
     station.clock.advance(40_000)  # past the job's own limit
     assert station.job().outcome is None
     finish(station)
-    assert (station.job().outcome, station.job().reason) == (Outcome.INCOMPLETE, Reason.HARD_LIMIT)
+    assert (station.job().outcome, station.job().reason) == (Outcome.FAILED, Reason.FETCH_FAILED)
     assert "its model is lost" in str(station.job().explanation)
     assert len(station.events("machine_parked")) == 1
     assert station.provider.machines == {}

@@ -59,6 +59,7 @@ class RentedMachine:
     transfer: Transfer | None = None  # while one is running
     fault: str | None = None  # what it sent that cannot be true, once that is no accident: the machine is avoided then
     cleanup: Cleanup | None = None
+    unwritable: str | None = None  # why nothing can be written there, as after a training that filled the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,5 +291,6 @@ class Setbacks:
     """Consecutive failures; reset when something works again."""
 
     failures: int = 0
+    problem: str | None = field(default=None, metadata={"key": "setback"})  # the last of these failures
     faults: int = 0  # answers or files of the machine that cannot be true; a good status resets them
     internal_errors: int = field(default=0, metadata={"key": "trips"})  # errors in our own code

@@ -49,6 +49,7 @@ class Reason(OpenEnum):
     TRANSFER_FAILED = "TRANSFER_FAILED"
     MACHINE_LOST = "MACHINE_LOST"
     MACHINE_STOPPED = "MACHINE_STOPPED"
+    FETCH_FAILED = "FETCH_FAILED"  # the training was over, and its model never arrived
     MACHINE_FAULT = "MACHINE_FAULT"  # what it sent cannot be true
     OUTBID = "OUTBID"
     OUT_OF_CREDIT = "OUT_OF_CREDIT"

@@ -86,6 +86,7 @@ CAUSES: Mapping[Reason, str] = {
     Reason.PREFLIGHT_FAILED: "the rented machine failed its checks",
     Reason.TRANSFER_FAILED: "the transfer to the rented machine failed",
     Reason.MACHINE_LOST: "the rented machine is gone",
+    Reason.FETCH_FAILED: "the model could not be downloaded from the rented machine",
     Reason.MACHINE_FAULT: "the rented machine gave false answers",
     Reason.OUTBID: "another customer outbid you for the machine",
     Reason.OUT_OF_CREDIT: "not enough credits",

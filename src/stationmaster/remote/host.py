@@ -62,10 +62,11 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """The declared outputs, and how many more there are than are listed."""
+    """The declared outputs, how many more there are than are listed, and why their hashes could not be kept there."""
 
     files: tuple[OutputFile, ...]
     left_out: int = 0
+    unwritten: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +286,9 @@ class Host:
         with _understanding(argv, answer):
             listed = answer["outputs"]
             files = tuple(parse_output(output) for output in listed[:OUTPUT_FILES])
-            return Inventory(files=files, left_out=len(listed) - len(files) + parse_size(answer.get("left_out") or 0))
+            left_out = len(listed) - len(files) + parse_size(answer.get("left_out") or 0)
+            unwritten = parse_text(answer.get("unwritten") or "", MESSAGE_CHARACTERS) or None
+            return Inventory(files=files, left_out=left_out, unwritten=unwritten)
 
     async def logs(self, *, step: int | None = None, tail: int | None = None) -> str:
         """Return the log as text, all steps joined unless `step` is given."""

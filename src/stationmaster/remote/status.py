@@ -201,6 +201,7 @@ class Status:
     memory: MachineMemory | None = None
     disk: Disk | None = None
     health: HealthReport | None = None
+    unwritten: str | None = None  # why the machine could not write what this call leaves there, such as for its guard
 
 
 def parse_status(value: Mapping[str, Any]) -> Status:
@@ -232,6 +233,7 @@ def parse_status(value: Mapping[str, Any]) -> Status:
             memory=_memory(_mapping(value.get("memory"))),
             disk=_disk(_mapping(value.get("disk"))),
             health=_health(_mapping(value.get("health"))),
+            unwritten=_optional_text(value.get("unwritten"), MESSAGE_CHARACTERS),
         )
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as problem:
         raise ValueError(f"not a status: {problem!r}") from problem

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from trackside.records import write_text
+from trackside.records import overwrite_text, write_text
 from trackside.root import Root
 
 _GUARD_FILE = ".guard"
@@ -17,8 +17,18 @@ _ACKNOWLEDGED_FILE = ".acknowledged"
 
 
 def visit(root: Root, *, alone_seconds: float) -> None:
-    """Record a visit: a training may run for `alone_seconds` without another one."""
-    write_text(_beside(root, _GUARD_FILE), "%d %d\n" % (alone_seconds, _uptime()))
+    """Record a visit: a training may run for `alone_seconds` without another one.
+
+    Raises OSError where nothing can be written: then the guard counts from the visit before.
+    """
+    path, text = _beside(root, _GUARD_FILE), "%d %d\n" % (alone_seconds, _uptime())
+    try:
+        write_text(path, text)
+    except OSError as problem:
+        try:
+            overwrite_text(path, text)  # on a full disk there is still room in the old file
+        except OSError:
+            raise problem from None
 
 
 def acknowledge(root: Root) -> None:

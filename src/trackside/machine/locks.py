@@ -23,8 +23,11 @@ def try_lock(descriptor: int) -> bool:
 @contextmanager
 def one_at_a_time(folder: str) -> Iterator[None]:
     """Let one process at a time run such a block on this folder; the others wait."""
-    # A file, opened for writing: network file systems lock nothing else.
-    descriptor = os.open(os.path.join(folder, ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        # A file, opened for writing: network file systems lock nothing else.
+        descriptor = os.open(os.path.join(folder, ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        descriptor = os.open(folder, os.O_RDONLY)  # no file can be created: lock the folder itself
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from trackside.records import read_record, write_record
+from trackside.records import read_record, unless_unwritable, write_record
 from trackside.root import Root
 from trackside.steps.expected import matching_files
 from trackside.steps.plan import Plan
@@ -28,7 +28,7 @@ def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
 def take_inventory(root: Root, plan: Plan) -> dict[str, Any]:
     """Return the declared outputs with their SHA-256, and how many were left out; unchanged files are not read again.
 
-    Home takes no more than `MOST_FILES`.
+    Home takes no more than `MOST_FILES`. Where the hashes cannot be kept for the next time, `unwritten` says why.
     """
     from trackside.transfer.hashing import sha256_of_steady_file  # loads OpenSSL, which no other verb needs
 
@@ -46,9 +46,11 @@ def take_inventory(root: Root, plan: Plan) -> dict[str, Any]:
             entry["sha256"] = sha256_of_steady_file(path)
         if mark and entry["sha256"] and mark == _mark(path):
             fresh[entry["path"]] = {"mark": mark, "sha256": entry["sha256"]}
+    problems: list[str] = []
     if fresh != known and os.path.isdir(root.own):
-        write_record(root.hashes, fresh)
-    return {"outputs": listed, "left_out": len(found) - len(listed)}
+        with unless_unwritable(problems):
+            write_record(root.hashes, fresh)
+    return {"outputs": listed, "left_out": len(found) - len(listed), **({"unwritten": problems[0]} if problems else {})}
 
 
 def most_wanted_first(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:

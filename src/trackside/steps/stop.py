@@ -9,7 +9,7 @@ from trackside.errors import TracksideError
 from trackside.machine import clock
 from trackside.machine.locks import one_at_a_time
 from trackside.machine.process import signal_group
-from trackside.records import read_record, write_record
+from trackside.records import read_record, unless_unwritable, write_record
 from trackside.root import Root
 from trackside.steps import containers
 from trackside.steps.attach import end_attached
@@ -19,37 +19,55 @@ from trackside.steps.tries import Stopping, StopRequest, Try, stop_request_from_
 
 _POLL_SECONDS = 0.02
 _KILL_LIMIT_SECONDS = 30.0
+_SIGNALLED: set[str] = set()  # folders of tries that this process has sent the stop signal to
 
 
-def stop(root: Root, plan: Plan, *, grace_seconds: float) -> None:
+def stop(root: Root, plan: Plan, *, grace_seconds: float) -> list[str]:
     """Stop the running step; none will start after it. May be repeated, and needs no supervisor.
 
-    Raises TracksideError if a process survives KILL, which only a broken driver or disk can cause.
+    On a disk that takes nothing the step is ended all the same, and no other can start there; returns what could not
+    be written. Raises TracksideError if a process survives KILL, which only a broken driver or disk can cause.
     """
     observer = Observer(root, plan)
-    # A try that ended before the stop keeps its own verdict.
-    settle(root, plan, observer.observe(now=clock.now()))
+    problems: list[str] = []
+    with unless_unwritable(problems):
+        # A try that ended before the stop keeps its own verdict.
+        settle(root, plan, observer.observe(now=clock.now()))
+    with unless_unwritable(problems):
+        _record_request(root, grace_seconds)
+    _end_running(root, plan, observer, grace_seconds=grace_seconds)
+    with unless_unwritable(problems):
+        settle(root, plan, observer.observe(now=clock.now()))
+    return problems
+
+
+def _record_request(root: Root, grace_seconds: float) -> None:
     root.make_own_folders()
     with one_at_a_time(root.steps):
         if stop_request_from_record(read_record(root.stop)) is None:
             write_record(root.stop, StopRequest(at=clock.now(), grace_seconds=grace_seconds).as_record(), durable=True)
-    _end_running(root, plan, observer, grace_seconds=grace_seconds)
-    settle(root, plan, observer.observe(now=clock.now()))
 
 
 def ask_to_end(root: Root, plan: Plan, running: Try, *, why: str) -> None:
-    """Send the stop signal once: on a second one trainers abort their saving."""
-    if running.process is None:
-        return  # still starting: the next call knows its process
+    """Send the stop signal once: on a second one trainers abort their saving.
+
+    Where that cannot be recorded, this process still sends it only once.
+    """
     folder = root.try_folder(running.step, running.number)
+    if running.process is None or folder.path in _SIGNALLED:
+        return  # still starting: the next call knows its process
     with one_at_a_time(folder.path):  # `stop` and the supervisor may both do this
         noted = stopping_from_record(read_record(folder.stopping))
         if noted is not None and noted.signalled:
             return
         noted = noted or Stopping(why=why, at=clock.now(), signalled=False)
-        write_record(folder.stopping, noted.as_record(), durable=True)
+        problems: list[str] = []
+        with unless_unwritable(problems):
+            write_record(folder.stopping, noted.as_record(), durable=True)
         if _send(root, plan, running, plan.steps[running.step].stop_signal):
-            write_record(folder.stopping, noted._replace(signalled=True).as_record())
+            _SIGNALLED.add(folder.path)
+            with unless_unwritable(problems):
+                write_record(folder.stopping, noted._replace(signalled=True).as_record())
 
 
 def force_to_end(root: Root, plan: Plan, running: Try) -> None:

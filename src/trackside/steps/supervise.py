@@ -15,7 +15,7 @@ from trackside.machine import clock
 from trackside.machine.gpu import GpuProbe
 from trackside.machine.locks import is_locked
 from trackside.machine.process import is_alive
-from trackside.records import write_record
+from trackside.records import unless_unwritable, write_record
 from trackside.root import Root
 from trackside.steps.decide import Action, EndTry, Finished, StartTry, Watch, decide
 from trackside.steps.handover import discard_secrets, look_for_secrets
@@ -56,7 +56,10 @@ def supervise(root: Root) -> None:
 
 
 class Supervisor:
-    """Runs the plan turn by turn; all its state is on disk, except the secrets."""
+    """Runs the plan turn by turn; all its state is on disk, except the secrets.
+
+    On a disk that takes nothing it runs the plan to its end all the same, as far as that needs no further step.
+    """
 
     def __init__(self, root: Root, plan: Plan) -> None:
         self._root = root
@@ -70,6 +73,7 @@ class Supervisor:
         self._marks: tuple[str, MarkWriter] | None = None
         self._marked_at = 0.0
         self._beat_at = 0.0
+        self._unwritten: list[str] = []
         self._gpu = GpuProbe(root.gpu)
         self._health = HealthProbe(root, plan)
         self._recorder = RecorderProcess(root, plan)
@@ -80,16 +84,23 @@ class Supervisor:
         arrived = look_for_secrets(self._root)
         self._secrets.update(arrived or {})
         facts = self._observe()
-        if settle(self._root, self._plan, facts):
-            self._mark_ends(facts)
-            facts = self._observe()
+        problems: list[str] = []
+        with unless_unwritable(problems):
+            if settle(self._root, self._plan, facts):
+                self._mark_ends(facts)
+                facts = self._observe()
         action = decide(self._plan, facts)
         self._perform(action, facts)
         self._keep_watcher(action, facts)
-        self._publish(facts, action)
+        with unless_unwritable(problems):
+            self._publish(facts, action)
         if arrived is not None:
             discard_secrets(self._root)  # only now: `start` takes their removal as the confirmation
-        self._beat(facts)
+        with unless_unwritable(problems):
+            self._beat(facts)
+        if problems and not self._unwritten:
+            _log("cannot write: %s" % "; ".join(problems))
+        self._unwritten = problems
         self._calm = action.running if isinstance(action, Watch) else None
         return action if isinstance(action, Finished) else None
 

@@ -37,12 +37,10 @@ def upload(
     `etags` has the answers to the requests that worked, in their order.
     """
     order = _read_order(root, text)
-    turn = os.path.join(root.own, "uploads")  # a separate lock: nothing else may wait for a long upload
-    os.makedirs(turn, mode=0o700, exist_ok=True)
     web = web or Web()
     etags: list[str] = []
     try:
-        with one_at_a_time(turn):  # an upload whose connection was lost may still be sending
+        with one_at_a_time(_turn(root)):  # an upload whose connection was lost may still be sending
             _require_size(order)
             if order.home_url is None:
                 _send(order, order.requests, web, clock, etags)
@@ -54,6 +52,16 @@ def upload(
         after = problem.retry_after_seconds
         return {"ok": False, "refused": False, "problem": str(problem), "retry_after": after, "etags": etags}
     return {"ok": True, "sent": len(etags), "etags": etags}
+
+
+def _turn(root: Root) -> str:
+    """Return the folder whose lock uploads take, a separate one: nothing else may wait for a long upload."""
+    folder = os.path.join(root.own, "uploads")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return root.unpacked  # nothing can be created; what was unpacked there is not locked any more
+    return folder
 
 
 def _read_order(root: Root, text: bytes) -> _Order:

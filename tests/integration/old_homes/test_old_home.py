@@ -58,7 +58,7 @@ GOES_ON = {
     "fetching": FINISHED,
     "fetching-half": FINISHED,
     "fetching-failed-step": (Outcome.FAILED, Reason.STEP_FAILED, 1),
-    "fetching-parked": (Outcome.INCOMPLETE, Reason.HARD_LIMIT, 1),
+    "fetching-parked": (Outcome.FAILED, Reason.FETCH_FAILED, 1),
     "finalizing": FINISHED,
     "finalizing-catalogued": FINISHED,
     "releasing": FINISHED,

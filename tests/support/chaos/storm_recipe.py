@@ -23,6 +23,7 @@ parameters:
   steps: {type: int, default: 20, min: 1, max: 100000, help: How many.}
   pace: {type: float, default: 0.1, min: 0, max: 10, help: Seconds per step.}
   journal: {type: str, default: "", max_length: 500, help: Where it notes that it runs.}
+  wait_for: {type: str, default: "", max_length: 500, help: A file without which it does not end.}
 files: [train.py]
 steps:
   - name: train
@@ -36,6 +37,7 @@ steps:
       - "{{ parameters.pace }}"
       - "{{ parameters.journal }}"
       - "{{ job.id }}"
+      - "{{ parameters.wait_for }}"
     timeout: 1h
     expect: ["output/{{ job.name | filename }}.safetensors"]
 outputs:
@@ -49,6 +51,7 @@ import json, os, signal, struct, sys, time
 is_enough = []
 signal.signal(signal.SIGUSR1, lambda *_: is_enough.append(True))
 target, steps, pace, journal, job = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5]
+wait_for = sys.argv[6]
 machine = os.environ.get("STATIONMASTER_JOB_ROOT", "")
 
 
@@ -78,6 +81,8 @@ for step in range(1, steps + 1):
         while os.path.exists(journal + ".hold"):
             time.sleep(0.05)
 save(target + ".safetensors")
+while wait_for and not os.path.exists(wait_for):
+    time.sleep(0.05)
 """
 
 
@@ -87,9 +92,16 @@ def write_storm_recipe(registry: Path) -> None:
 
 
 def storm_job(
-    job_id: str, dataset: DatasetRef, *, journal: Path, steps: int = 20, pace: float = 0.1, max_seconds: float = 600.0
+    job_id: str,
+    dataset: DatasetRef,
+    *,
+    journal: Path,
+    steps: int = 20,
+    pace: float = 0.1,
+    max_seconds: float = 600.0,
+    wait_for: Path | None = None,
 ) -> JobSpec:
-    """A job with a real quote, so that credit and limits count for it."""
+    """A job with a real quote, so that credit and limits count for it; with its model saved it waits for a file."""
     dollar = MicroDollars(1_000_000)
     return JobSpec(
         id=job_id,
@@ -108,7 +120,7 @@ def storm_job(
         ),
         max_seconds=max_seconds,
         max_spend=MicroDollars(10 * dollar),
-        parameters={"steps": steps, "pace": pace, "journal": str(journal)},
+        parameters={"steps": steps, "pace": pace, "journal": str(journal), "wait_for": str(wait_for or "")},
     )
 
 

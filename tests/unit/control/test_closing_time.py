@@ -31,6 +31,7 @@ from stationmaster.model import (
     Parked,
     Reason,
     SavedModel,
+    Setbacks,
     State,
 )
 from stationmaster.money import MicroDollars
@@ -186,8 +187,56 @@ def test_a_model_that_could_not_be_fetched_stays_on_a_stopped_machine_and_people
     assert waits.write.rentals[0].stopped_at == 100.0
     gone = fetching.decide(replace(seen, visit=visit(step.write.job, now=100.0 + 72 * 3600), sighting=STOPPED), POLICY)
     assert gone.write is not None
-    assert (gone.write.job.state, gone.write.job.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
-    assert "its model is lost" in str(gone.write.job.explanation)
+    ended = gone.write.job
+    assert (ended.state, ended.outcome, ended.reason) == (State.RELEASING, Outcome.FAILED, Reason.FETCH_FAILED)
+    assert "its model is lost" in str(ended.explanation)
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        (Reason.FINISHED, Reason.FETCH_FAILED),
+        (Reason.STOPPED_BY_USER, Reason.FETCH_FAILED),
+        (Reason.HARD_LIMIT, Reason.FETCH_FAILED),
+        (Reason.MACHINE_STOPPED, Reason.FETCH_FAILED),
+        (Reason.STEP_FAILED, Reason.STEP_FAILED),
+        (Reason.CANCELLED_BY_USER, Reason.CANCELLED_BY_USER),
+    ],
+)
+def test_a_model_that_was_never_handed_out_ends_its_job_with_a_reason_that_promises_none(
+    ending: Reason, reason: Reason
+) -> None:
+    note = Parked(at=100.0, why="the model could not be downloaded in 3 tries: no answer", seq=0)
+    parked = at(State.FETCHING_RESULTS, ending=replace(OVER, reason=ending, parked=note))
+    after = visited(parked, None, STOPPED, now=100.0 + POLICY.sweep.abandon_after)
+    assert isinstance(after, Job)
+    assert (after.reason, after.state) == (reason, State.RELEASING)
+    assert str(after.explanation).startswith("the model could not be downloaded in 3 tries: no answer; ")
+
+
+def test_a_parked_model_is_kept_until_the_job_s_own_limit_at_least() -> None:
+    waiting = replace(OVER, reason=Reason.FINISHED, parked=Parked(at=100.0, why="x", seq=0))
+    patient = 100.0 + POLICY.sweep.abandon_after
+    parked = at(State.FETCHING_RESULTS, ending=waiting, deadline_at=patient + 1000.0)
+    kept = visited(parked, None, STOPPED, now=patient + 999.0)
+    assert isinstance(kept, Job)
+    assert is_parked(kept)
+    assert kept.state is State.FETCHING_RESULTS
+    lost = visited(parked, None, STOPPED, now=patient + 1000.0)
+    assert isinstance(lost, Job)
+    assert lost.state is State.RELEASING
+
+
+def test_what_was_tried_in_vain_is_told_and_not_a_time_that_nobody_chose() -> None:
+    tried = replace(
+        at(State.FETCHING_RESULTS, ending=OVER), setbacks=Setbacks(failures=7, problem="rsync: broken pipe")
+    )
+    seen = fetching.FetchingView(visit=visit(tried), sighting=RUNS, can_stop=True)
+    step = fetching.decide(seen, POLICY)
+    assert step.write is not None
+    note = step.write.job.ending.parked
+    assert note is not None
+    assert note.why == "the model could not be downloaded in 7 tries: rsync: broken pipe"
 
 
 def test_a_parked_machine_that_the_provider_no_longer_lists_is_looked_for_as_any_other() -> None:
@@ -198,7 +247,8 @@ def test_a_parked_machine_that_the_provider_no_longer_lists_is_looked_for_as_any
     assert (is_parked(after), after.machine.absences) == (True, 1)
     gone = visited(after, None, Sighting(fate=Fate.GONE, rental=rental()), now=101.0)
     assert isinstance(gone, Job)
-    assert (gone.state, gone.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
+    assert (gone.state, gone.reason) == (State.RELEASING, Reason.FETCH_FAILED)
+    assert "the provider reports that the machine is gone" in str(gone.explanation)
 
 
 def test_with_the_model_safe_the_rest_is_left_when_the_time_is_over() -> None:
@@ -227,7 +277,7 @@ def test_a_machine_of_our_own_which_cannot_be_stopped_is_given_up_only_at_the_li
     assert isinstance(fetching.decide(seen, POLICY).then, fetching.TakeInventory)
     late = fetching.decide(replace(seen, visit=visit(replace(stopped, deadline_at=99.0))), POLICY)
     assert late.write is not None
-    assert (late.write.job.state, late.write.job.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
+    assert (late.write.job.state, late.write.job.reason) == (State.RELEASING, Reason.FETCH_FAILED)
 
 
 def test_nothing_is_published_any_more_when_the_time_is_over() -> None:

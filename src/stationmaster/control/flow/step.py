@@ -62,8 +62,8 @@ def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
 
 
 def give_up(job: Job, reason: Reason, *, now: float, explanation: str) -> Write:
-    """End this attempt: another one follows if the reason and the count allow it, else the job concludes."""
-    again = not wants_out(job) and may_try_again(job, reason)
+    """End this attempt: another one follows if limit, reason and count allow it, else the job concludes."""
+    again = not wants_out(job) and not is_late(job, now=now) and may_try_again(job, reason)
     after = moved(counted(job, reason), Move.GIVE_UP, now=now)
     events = [NewEvent(kind="attempt_failed", payload={"reason": reason.value, "explanation": explanation})]
     if again:
@@ -80,10 +80,10 @@ def wait(job: Job, seconds: float, **extra: Any) -> Write:
     return Write(job=job, due_in=seconds, **extra)
 
 
-def failed_try(job: Job, policy: Policy) -> tuple[Job, float, int]:
+def failed_try(job: Job, policy: Policy, problem: str | None = None) -> tuple[Job, float, int]:
     """The job with one more failure in a row, how long to wait, and how many failures there were before."""
     failures = job.setbacks.failures
-    after = replace(job, setbacks=replace(job.setbacks, failures=failures + 1))
+    after = replace(job, setbacks=replace(job.setbacks, failures=failures + 1, problem=problem))
     return after, policy.retry_after(failures), failures
 
 
@@ -102,14 +102,14 @@ def at_fault(job: Job, problem: str) -> Job:
 def recovered(job: Job) -> Job:
     """The job after a success: failures in a row start from zero."""
     if job.setbacks.failures or job.unreachable_since is not None:
-        return replace(job, setbacks=replace(job.setbacks, failures=0), unreachable_since=None)
+        return replace(job, setbacks=replace(job.setbacks, failures=0, problem=None), unreachable_since=None)
     return job
 
 
 def cut_off(job: Job, *, now: float, policy: Policy, problem: str) -> Write:
     """The machine did not answer: retry, and raise an alert after a while; nothing else is concluded."""
     since = job.unreachable_since if job.unreachable_since is not None else now
-    after, seconds, failures = failed_try(replace(job, unreachable_since=since), policy)
+    after, seconds, failures = failed_try(replace(job, unreachable_since=since), policy, problem)
     events = () if failures else (NewEvent(kind="unreachable", payload={"problem": problem}),)
     alerts: tuple[Alert, ...] = ()
     if now - since >= policy.monitoring.silence_alert:

@@ -1,7 +1,8 @@
 """Parking: a machine whose model could not be fetched in time is stopped. Its GPU bills no more, its disk is kept.
 
 It waits for a person: a further `stop` starts it once more and gives the fetch its whole time again, `cancel` gives
-the model up. After `abandon_seconds` without either, the machine is destroyed and the job explains what was lost.
+the model up. Without either, the machine is destroyed once `sweep.abandon_after` and the job's limit have passed, and
+the job explains what was lost.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from stationmaster.control.machine.closing_time import closing_forgotten
 from stationmaster.control.machine.release import closed_cost
 from stationmaster.control.machine.sight import Fate, Sighting, missed
 from stationmaster.errors import ProviderError
-from stationmaster.lifecycle import PARKED, Move
-from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Parked, Reason, State
+from stationmaster.lifecycle import PARKED, REASONS, Move
+from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Outcome, Parked, Reason, State
 from stationmaster.money import ZERO
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import NewEvent, Write
@@ -41,7 +42,8 @@ def parked(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     note = Parked(at=now, why=why, seq=job.desired_seq)
     marked = replace(job, ending=replace(job.ending, parked=note))
     base = go_on(marked, Move.EXITED, now=now) if job.state is State.EXECUTING else wait(marked, 0.0)
-    event = NewEvent(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.sweep.abandon_after})
+    abandon_seconds = _abandoned_at(marked, note, policy) - now
+    event = NewEvent(kind="machine_parked", payload={"problem": why, "abandon_seconds": abandon_seconds})
     return replace(base, events=(event, *base.events), alerts=(_alert(marked, note, policy),))
 
 
@@ -63,13 +65,11 @@ def taken_up_again(job: Job) -> Job:
 def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool, now: float) -> Write | Park:
     """What to do on a visit to a parked job."""
     note = _note(job)
-    left_seconds = note.at + policy.sweep.abandon_after - now
+    left_seconds = _abandoned_at(job, note, policy) - now
     if not can_stop or left_seconds <= 0 or sighting.fate is Fate.GONE:
-        ending = job.ending.reason
-        # Without its model the job is not complete.
-        reason = Reason.HARD_LIMIT if ending is None or ending is Reason.FINISHED else ending
-        explanation = f"{note.why}; its model is lost{checkpoint_note(job)}"
-        return replace(give_up(job, reason, now=now, explanation=explanation), cleared_alerts=(PARKED,))
+        gone = "; the provider reports that the machine is gone" if sighting.fate is Fate.GONE else ""
+        explanation = f"{note.why}{gone}; its model is lost{checkpoint_note(job)}"
+        return replace(give_up(job, _true_reason(job), now=now, explanation=explanation), cleared_alerts=(PARKED,))
     if sighting.fate is Fate.THERE and sighting.machine is not None:
         return Park(provider_id=sighting.machine.provider_id)
     if sighting.fate is Fate.MISSING:
@@ -108,13 +108,26 @@ def costs_as_seen(lines: Iterable[CostLine], sighting: Sighting, *, now: float) 
     return (replace(again, kind=f"{_GPU}-{len(of_gpu) + 1}", started_at=now, amount=ZERO),)
 
 
+def _true_reason(job: Job) -> Reason:
+    """Why the job ends without its model: a reason whose outcome promises one would not be true."""
+    ending = job.ending.reason
+    if ending is None or REASONS[ending].outcome in (Outcome.COMPLETED, Outcome.INCOMPLETE):
+        return Reason.FETCH_FAILED
+    return ending
+
+
+def _abandoned_at(job: Job, note: Parked, policy: Policy) -> float:
+    """When the machine is destroyed with the model, unless a person decides: never before the job's own limit."""
+    return max(note.at + policy.sweep.abandon_after, job.deadline_at or 0.0)
+
+
 def _note(job: Job) -> Parked:
     assert job.ending.parked is not None, "the job's machine is parked"
     return job.ending.parked
 
 
 def _alert(job: Job, note: Parked, policy: Policy) -> Alert:
-    goes_at = datetime.fromtimestamp(note.at + policy.sweep.abandon_after, tz=UTC)
+    goes_at = datetime.fromtimestamp(_abandoned_at(job, note, policy), tz=UTC)
     message = (
         f"{note.why}; the machine is stopped, so that only its disk costs. It is destroyed with the model at "
         f"{goes_at:%Y-%m-%d %H:%M} UTC. `stationmaster stop {job.id}` tries once more, "

@@ -1,7 +1,8 @@
 """What the sweep may do to a machine: destroy what is not needed, stop what no worker handles. One table of rules.
 
-The sweep never destroys a machine whose model is not safe before `sweep.abandon_after` has passed: it stops it, which
-ends the GPU's bill and keeps the disk, and leaves it for a worker to start, download from and destroy.
+The sweep never destroys a machine whose model is not safe before the job's limit and `sweep.abandon_after` have passed:
+it stops it, which ends the GPU's bill and keeps the disk, and leaves it for a worker to start, download from and
+destroy.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, poli
         return Verdict(act=Act.DESTROY, why=f"{why}, and nothing on it is needed")
     if machine.status is not MachineStatus.STOPPED:
         return Verdict(act=Act.STOP, why=f"{why}; its model is not safe yet, so its disk is kept")
-    if rental.stopped_at is not None and now - rental.stopped_at >= policy.sweep.abandon_after:
+    is_old = rental.stopped_at is not None and now - rental.stopped_at >= policy.sweep.abandon_after
+    if is_old and (late or over_cap):
         return Verdict(act=Act.DESTROY, why="stopped for too long without a download of its model; the model is lost")
     return Verdict(act=Act.ALERT, why=f"{why}; stopped, its disk bills, its model waits for a worker")
 

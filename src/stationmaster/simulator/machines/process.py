@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -333,9 +335,8 @@ def _forbid_files(pid: int) -> None:
 
 def _used_bytes(root: Path) -> int:
     used = 0
-    for path in root.rglob("*"):
-        try:
-            used += path.lstat().st_blocks * 512
-        except OSError:
-            continue  # removed meanwhile
+    for folder, folders, files in os.walk(root):  # passes over folders that were removed meanwhile
+        for name in (*folders, *files):
+            with suppress(OSError):  # the same for files
+                used += Path(folder, name).lstat().st_blocks * 512
     return used

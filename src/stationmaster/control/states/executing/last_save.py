@@ -12,10 +12,12 @@ from typing import Any
 from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.access import host_of
+from stationmaster.errors import CommandFailed
 from stationmaster.model import Job, LastSave, Reason
 from stationmaster.parsers.base import Phase
 from stationmaster.parsers.quotes import quoted
 from stationmaster.recipes.commands import SaveRequest
+from stationmaster.remote.host import RequestState
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent, Write
 
@@ -51,10 +53,16 @@ def save_events(before: Job, after: Job) -> tuple[NewEvent, ...]:
 
 
 async def ask_to_save(job: Job, world: World) -> Write:
-    """Ask the training once, and look for what it saves. Raises RemoteError."""
+    """Ask the training once, and look for what it saves; a machine that cannot take the request saves nothing.
+
+    Raises RemoteError.
+    """
     asked = job.ending.save
     assert asked is not None, "the request is recorded first"
-    found = await host_of(job, world).save(f"attempt-{job.attempt}", wait_seconds=_LOOK_SECONDS)
+    try:
+        found = await host_of(job, world).save(f"attempt-{job.attempt}", wait_seconds=_LOOK_SECONDS)
+    except CommandFailed as problem:
+        found = RequestState(state="refused", problem=str(problem))
     if found.state == _SAVING:
         return wait(job, _PAUSE_SECONDS)
     after = _with_save(job, replace(asked, state=found.state))

@@ -16,6 +16,7 @@ from stationmaster.control.states.executing.thinning import thinned
 from stationmaster.control.states.executing.training_events import (
     all_news,
     answer_news,
+    disk_news,
     duration_news,
     epoch_news,
     health_news,
@@ -68,6 +69,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
             lambda job: stall_news(job, log.event, monitoring, view.outputs),
             lambda job: vitals_news(job, status, log, checkpoints, view.comparison, monitoring, now=visit.now),
             lambda job: health_news(job, status.health),
+            lambda job: disk_news(job, status.unwritten),
             lambda job: thinned_news(job, is_thinned=log.is_thinned),
             answer_news,
         ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.control.flow.step import recovered
+from stationmaster.control.machine.keepalive import unwritable_noted
 from stationmaster.durations import format_duration
 from stationmaster.model import Alert, Job, Progress, Reason
 from stationmaster.recipes.outputs import step_of
@@ -155,6 +156,12 @@ def _stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) ->
     reason = event.analysis.reason.rstrip(".")
     ends = f"will be stopped in {minutes} min unless progress resumes" if terminates else "keeps running"
     return Alert(kind=_STALL_ALERT, job_id=job.id, message=f"stalled: {reason} ({ends})")
+
+
+def disk_news(job: Job, unwritten: str | None) -> News:
+    """The event, once, that the machine can write nothing; its training and its results are read all the same."""
+    after, events = unwritable_noted(job, unwritten)
+    return News(job=after, events=events)
 
 
 def health_news(job: Job, report: HealthReport | None) -> News:

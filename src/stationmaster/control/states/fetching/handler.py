@@ -39,7 +39,7 @@ from stationmaster.control.machine.closing_time import (
     look_is_due,
     stop_limit,
 )
-from stationmaster.control.machine.keepalive import keepalive
+from stationmaster.control.machine.keepalive import keepalive, unwritable_noted
 from stationmaster.control.machine.letting_go import is_only_left
 from stationmaster.control.machine.parking import (
     Park,
@@ -68,7 +68,6 @@ from stationmaster.control.states.fetching.wanted_files import (
     within_cap,
 )
 from stationmaster.delivery.safetensors_header import open_safetensors
-from stationmaster.durations import format_duration
 from stationmaster.errors import (
     BrokenModel,
     CommandFailed,
@@ -218,16 +217,25 @@ def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
 
 def _out_of_time(job: Job, view: FetchingView, policy: Policy) -> Write:
     """The time for downloads is over. A machine that cannot be stopped with its disk kept has to be given up."""
-    if not view.can_stop:
-        return finish_incomplete(job, Reason.HARD_LIMIT, "the limit was reached", now=view.visit.now)
-    problem = f"the model could not be downloaded within {format_duration(policy.limits.fetch)}"
+    problem = _why_not_downloaded(job)
+    if not view.can_stop and not job.has_model_of_attempt:
+        explanation = f"{problem}, and the job's limit was reached{checkpoint_note(job)}"
+        return give_up(job, Reason.FETCH_FAILED, now=view.visit.now, explanation=explanation)
     return _stop_fetching(job, problem, policy, now=view.visit.now)
+
+
+def _why_not_downloaded(job: Job) -> str:
+    """What was tried in vain, for the person who decides about the machine."""
+    tries, problem = job.setbacks.failures, job.setbacks.problem
+    if problem is None:
+        return "the model could not be downloaded: it had not arrived when the time for downloads was over"
+    return f"the model could not be downloaded{f' in {tries} tries' if tries > 1 else ''}: {problem}"
 
 
 def _stop_fetching(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     """With the model safe the job continues without the rest; else the machine is stopped, or stays so, with it."""
     if job.has_model_of_attempt:
-        return finish_incomplete(job, Reason.HARD_LIMIT, "the time limit for downloads was reached", now=now)
+        return finish_incomplete(job, Reason.FETCH_FAILED, "the time for downloads was over", now=now)
     return parked(job, why, policy, now=now)
 
 
@@ -283,17 +291,9 @@ async def _perform(action: Action, job: Job, view: FetchingView, world: World) -
             return await park(action, job, world)
     limit = _limit_of(action, job, world.policy) if view.can_stop else None
     try:
-        async with asyncio.timeout(limit), keepalive(host_of(job, world), view.visit):
-            match action:
-                case TakeInventory():
-                    return await _take_inventory(job, view.visit.recipe, world)
-                case Deliver():
-                    checkpoint = checkpoint_of(job, action.file, view.visit.recipe.outputs)
-                    return await deliver(action, job, checkpoint, view.visit, world)
-                case Fetch(is_further=True):
-                    return await _fetch_further(action.file, job, view, world)
-                case Fetch():
-                    return await _fetch(action.file, job, view, world)
+        async with asyncio.timeout(limit), keepalive(host_of(job, world), view.visit) as visits:
+            write = await _bring_home(action, job, view, world)
+        return _with_unwritable(write, visits.unwritten)
     except BrokenModel as problem:
         return _with_the_next_model(job, problem)
     except TimeoutError:
@@ -304,9 +304,28 @@ async def _perform(action: Action, job: Job, view: FetchingView, world: World) -
     except MachineFault as problem:
         return _after_fault(action, job, problem, world.policy, now=view.visit.now)
     except (RemoteError, DiskFull) as problem:
-        after, seconds, failures = failed_try(job, world.policy)
+        after, seconds, failures = failed_try(job, world.policy, str(problem))
         events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": str(problem)}),)
         return wait(after, seconds, events=events)
+
+
+async def _bring_home(action: TakeInventory | Deliver | Fetch, job: Job, view: FetchingView, world: World) -> Write:
+    match action:
+        case TakeInventory():
+            return await _take_inventory(job, view.visit.recipe, world)
+        case Deliver():
+            checkpoint = checkpoint_of(job, action.file, view.visit.recipe.outputs)
+            return await deliver(action, job, checkpoint, view.visit, world)
+        case Fetch(is_further=True):
+            return await _fetch_further(action.file, job, view, world)
+        case Fetch():
+            return await _fetch(action.file, job, view, world)
+
+
+def _with_unwritable(write: Write, problem: str | None) -> Write:
+    """The write with the fact that the machine can write nothing, which prevents no download."""
+    after, events = unwritable_noted(write.job, problem)
+    return replace(write, job=after, events=(*write.events, *events))
 
 
 async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
@@ -315,6 +334,7 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
         with suppress(CommandFailed):  # its model can be downloaded anyway
             await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
     inventory = await host.inventory()
+    job, noted = unwritable_noted(job, inventory.unwritten)
     listed = inventory.files
     files = steady_files(declared(listed, outputs))
     checkpoints = tuple(with_locations((checkpoint_of(job, file, outputs) for file in files), job))
@@ -331,7 +351,7 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
     )
     after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
     left_out = left_out_events(inventory.left_out + too_large, cap_bytes=artifacts.cap_bytes)
-    return wait(after, 0.0, checkpoints=checkpoints, events=(*refused_events(listed, outputs), *left_out))
+    return wait(after, 0.0, checkpoints=checkpoints, events=(*noted, *refused_events(listed, outputs), *left_out))
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
@@ -350,7 +370,7 @@ def _after_fault(
     """What the machine sent cannot be true. A few times that may be an accident, such as a file that was written again
     since it was hashed; then a false file is left out, and false answers end the attempt.
     """
-    after, seconds, _ = failed_try(with_fault(job, str(problem)), policy)
+    after, seconds, _ = failed_try(with_fault(job, str(problem)), policy, str(problem))
     first = () if job.setbacks.faults else (NewEvent(kind="fetch_failed", payload={"problem": str(problem)}),)
     if isinstance(action, Fetch) and not may_be_an_accident(after):
         return without_false_file(after, action.file, problem, is_further=action.is_further)
@@ -373,8 +393,10 @@ def _without_first(job: Job) -> Job:
 def _timed_out(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
     if isinstance(action, Deliver):
         return not_delivered(job, action.link, DeliveryRefused("timed out"), policy)
-    after, seconds, failures = failed_try(job, policy)
-    events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": "timed out"}),)
+    what = f"the download of {action.file.path}" if isinstance(action, Fetch) else "the inventory of its files"
+    problem = f"{what} timed out"
+    after, seconds, failures = failed_try(job, policy, problem)
+    events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": problem}),)
     return wait(after, seconds, events=events)
 
 

@@ -66,8 +66,8 @@ async def clean_up(job: Job, visit: Visit, world: World) -> Write:
     assert begun is not None, "the request is recorded first"
     try:
         seen = await host_of(job, world).cleanup(min(visit.recipe.stop.grace, _MARGIN_SECONDS / 2))
-    except CommandFailed as problem:
-        return _finish_cleanup(job, begun, "impossible", problem=str(problem))  # no plan was ever sent to the machine
+    except CommandFailed as problem:  # a disk that takes nothing; or no plan was ever sent to the machine
+        return _finish_cleanup(job, begun, "impossible", problem=str(problem))
     except RemoteError as problem:
         await drop_connection(job, world)
         if visit.now - begun.since < _SILENCE_SECONDS:
@@ -84,7 +84,8 @@ def _with_cleanup(job: Job, cleanup: Cleanup) -> Job:
 
 def _finish_cleanup(job: Job, begun: Cleanup, state: str, **more: Any) -> Write:
     after = _with_cleanup(job, replace(begun, state=state))
-    events = () if state in ("nothing", "impossible") else (NewEvent(kind="cleanup", payload={"state": state, **more}),)
+    is_news = state != "nothing" and (state != "impossible" or job.watching.trained)
+    events = (NewEvent(kind="cleanup", payload={"state": state, **more}),) if is_news else ()
     return wait(after, 0.0, events=events)
 
 
