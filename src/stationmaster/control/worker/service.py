@@ -62,10 +62,18 @@ async def _sweep_repeatedly(source: SettingsSource, store: Store, *, once: bool)
         asyncio.get_running_loop().add_signal_handler(number, leaving.set)
     try:
         while not leaving.is_set():
-            report = await sweeper.sweep()
-            log.info("sweeper.swept", machines=len(report.findings), gone=len(report.gone), problems=report.problems)
-            with suppress(StoreError):  # a store that can only be read: sweeping goes on, `doctor` cannot see it
-                await asyncio.to_thread(store.periodic.note_run, SEPARATE_SWEEP)
+            try:
+                report = await sweeper.sweep()
+            except StoreError as problem:  # without the store no machine can be judged; the next sweep tries again
+                if once:
+                    raise
+                log.warning("store.unavailable", problem=str(problem))
+            else:
+                log.info(
+                    "sweeper.swept", machines=len(report.findings), gone=len(report.gone), problems=report.problems
+                )
+                with suppress(StoreError):  # a store that can only be read: sweeping goes on, `doctor` cannot see it
+                    await asyncio.to_thread(store.periodic.note_run, SEPARATE_SWEEP)
             if once:
                 return
             try:
