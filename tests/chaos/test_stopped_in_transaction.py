@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ CLAIM, RENEWAL = 1, 2  # the transactions of a worker that change the row of the
 
 
 def test_the_default_limits_leave_time_for_a_takeover() -> None:
-    """From the stop: the lease expires, the server frees the rows meanwhile, another worker looks for expired leases."""
+    """From the stop: the lease expires, the server frees the rows meanwhile, another worker looks for such leases."""
     worker, limits = WorkerSettings(), SessionLimits()
     assert max(worker.lease, limits.idle_in_transaction) + 2 * worker.look < BUDGET_SECONDS
     assert limits.idle_in_transaction < limits.lock, "who waits for a stopped process gets the row, not an error"
@@ -46,7 +47,7 @@ def test_a_job_goes_on_within_thirty_seconds_when_its_worker_is_stopped_inside_a
         store.jobs.submit(a_job(job_id, tmp_path, recipe="tiny-lora@1", provider="fake"))
         hanging = replace(order, machines="hanging", slots=1, stop_at=LEASING, stop_nth=transaction)
         sleeper = forge.start(hanging)
-        until(lambda sleeper=sleeper: is_stopped(sleeper), "a stopped worker")
+        until(partial(is_stopped, sleeper), "a stopped worker")
         assert not is_free(store, job_id)
         stopped_at[job_id] = (store.now(), sleeper)
     forge.start(order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -21,7 +21,7 @@ SETTINGS = ("idle_in_transaction_session_timeout", "lock_timeout", "statement_ti
 
 
 @pytest.fixture
-def url(postgres_server: PostgresServer) -> Iterator[str]:
+def url(postgres_server: PostgresServer) -> str:
     """A database with one table and one row in it."""
     url = postgres_server.new_database()
     with closing(Database(url)) as database, database.write() as connection:
@@ -43,11 +43,8 @@ def test_who_does_nothing_inside_a_transaction_loses_its_locks_and_its_session(
 ) -> None:
     limits = SessionLimits(idle_in_transaction=0.3, lock=0, statement=0)
     with closing(Database(url, limits=limits)) as sleeper, closing(Database(url, limits=NONE)) as other:
-        with pytest.raises(StoreError), sleeper.write() as connection:
-            connection.execute(NUMBERS.update().values(number=2))
-            assert free_rows(other) == 0
-            until(lambda: free_rows(other) == 1, "the end of the sleeper's locks")
-            wakes(connection)
+        with pytest.raises(StoreError):
+            sleep_inside_a_transaction(sleeper, other, wakes)
         assert numbers(sleeper) == [1], "it goes on with another connection"
         with sleeper.write() as connection:
             append_rows(connection, NUMBERS, [{"number": 3}])
@@ -85,6 +82,14 @@ def test_every_session_has_the_limits_but_migrations_and_snapshots(url: str) -> 
         ):
             with open_one() as connection:
                 assert settings_of(connection) == expected, open_one.__name__
+
+
+def sleep_inside_a_transaction(sleeper: Database, other: Database, wakes: Callable[[Connection], object]) -> None:
+    with sleeper.write() as connection:
+        connection.execute(NUMBERS.update().values(number=2))
+        assert free_rows(other) == 0
+        until(lambda: free_rows(other) == 1, "the end of the sleeper's locks")
+        wakes(connection)
 
 
 def settings_of(connection: Connection) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def test_a_judgement_never_forgets_what_was_known(held: Rental, evidence: Eviden
     if held.provider_id is not None:
         assert judged.provider_id == held.provider_id
     if held.release_asked_at is not None:
-        assert judged.release_asked_at == held.release_asked_at, "the first time of asking, however often it is repeated"
+        assert judged.release_asked_at == held.release_asked_at, "the first time, however often it is repeated"
 
 
 def test_an_intent_that_was_never_sent_is_gone_at_once() -> None:
