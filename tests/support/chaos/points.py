@@ -75,6 +75,15 @@ class FreezePoints:
         self._woken.set()
 
 
+def sampled(points: list[str], *, every: int, first: int = 0) -> list[int]:
+    """The first point of each name, and every so many of the others; the whole belongs to `make test-slow`.
+
+    >>> sampled(["a", "b", "a", "a", "b", "a"], every=4, first=3)
+    [0, 1, 3]
+    """
+    return sorted({*map(points.index, points), *range(first, len(points), every)})
+
+
 class Watched:
     """Any edge, with a point before and after each of its calls."""
 

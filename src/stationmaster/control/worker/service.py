@@ -50,12 +50,13 @@ def serve_sweeper(source: SettingsSource, *, once: bool = False) -> None:
     """Sweep at intervals, in a separate process on purpose: it needs nothing but the store and the providers."""
     store = open_store(source.settings, writable=False)
     try:
-        asyncio.run(_sweep_repeatedly(source, store, once=once))
+        asyncio.run(sweep_repeatedly(source, store, once=once))
     finally:
         store.close()
 
 
-async def _sweep_repeatedly(source: SettingsSource, store: Store, *, once: bool) -> None:
+async def sweep_repeatedly(source: SettingsSource, store: Store, *, once: bool) -> None:
+    """Sweep until a signal ends the process, also while the store does not answer for a time."""
     sweeper = _sweeper(source, store)
     leaving = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
