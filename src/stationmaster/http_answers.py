@@ -19,13 +19,18 @@ import httpx
 
 MIB = 1 << 20
 _GZIP = 31  # zlib's number for the gzip format
+_LEAST_BYTES_PER_SECOND = 1 << 17  # a megabit: what arrives slower than this uses up the seconds of its limit
 _ABOUT_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 _MOST_DIGITS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLimit:
-    """`most_bytes` counts the unpacked body; `seconds` counts until its last byte has arrived."""
+    """`most_bytes` counts the unpacked body; `seconds` counts until its last byte has arrived.
+
+    To these seconds those are added in which the bytes would have arrived at a slow connection's rate: a large answer
+    that keeps coming is not too slow. So the answer ends at the latest after `seconds + most_bytes / rate`.
+    """
 
     most_bytes: int
     seconds: float
@@ -44,14 +49,17 @@ async def ask(
 ) -> httpx.Response:
     """Send a request; return its complete, unpacked answer. Raises httpx.HTTPError, also past the limit."""
     headers = {**(options.pop("headers", None) or {}), "Accept-Encoding": "gzip"}
-    async with _ending_after(limit.seconds), client.stream(method, url, headers=headers, **options) as answer:
-        return await _read(answer, most_bytes=limit.most_bytes)
+    async with (
+        _ending_after(limit.seconds) as timeout,
+        client.stream(method, url, headers=headers, **options) as answer,
+    ):
+        return await _read(answer, timeout, most_bytes=limit.most_bytes)
 
 
 async def complete(answer: httpx.Response, *, limit: AnswerLimit) -> httpx.Response:
     """The complete, unpacked answer of a stream that has begun. Raises httpx.HTTPError, also past the limit."""
-    async with _ending_after(limit.seconds):
-        return await _read(answer, most_bytes=limit.most_bytes)
+    async with _ending_after(limit.seconds) as timeout:
+        return await _read(answer, timeout, most_bytes=limit.most_bytes)
 
 
 def origin_of(url: str | httpx.URL) -> tuple[str, str, int | None]:
@@ -91,15 +99,23 @@ def read_json(body: bytes) -> Any:
 
 
 @asynccontextmanager
-async def _ending_after(seconds: float) -> AsyncIterator[None]:
+async def _ending_after(seconds: float) -> AsyncIterator[asyncio.Timeout]:
+    began = asyncio.get_running_loop().time()
+    timeout = asyncio.timeout_at(began + seconds)
     try:
-        async with asyncio.timeout(seconds):
-            yield
+        async with timeout:
+            yield timeout
     except TimeoutError:
-        raise AnswerTooSlow(f"no complete answer within {seconds:g} s") from None
+        raise AnswerTooSlow(f"no complete answer within {round(_end_of(timeout) - began, 1):g} s") from None
 
 
-async def _read(answer: httpx.Response, *, most_bytes: int) -> httpx.Response:
+def _end_of(timeout: asyncio.Timeout) -> float:
+    ends = timeout.when()
+    assert ends is not None
+    return ends
+
+
+async def _read(answer: httpx.Response, timeout: asyncio.Timeout, *, most_bytes: int) -> httpx.Response:
     if answer.is_stream_consumed:  # by a transport without a network
         body = _Body(None, most_bytes)
         body.add(answer.content)
@@ -107,6 +123,7 @@ async def _read(answer: httpx.Response, *, most_bytes: int) -> httpx.Response:
         body = _Body(answer.headers.get("content-encoding"), most_bytes)
         async for chunk in answer.aiter_raw():
             body.add(chunk)
+            timeout.reschedule(_end_of(timeout) + len(chunk) / _LEAST_BYTES_PER_SECOND)
     headers = [(name, value) for name, value in answer.headers.multi_items() if name not in _ABOUT_THE_TRANSFER]
     return httpx.Response(answer.status_code, headers=headers, content=body.content, request=answer.request)
 

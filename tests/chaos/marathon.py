@@ -123,9 +123,9 @@ def real_run(randomness: random.Random, folder: Path, dataset: DatasetRef, forge
     try:
         chosen = sorted(randomness.sample(STATES, randomness.randint(1, 3)), key=STATES.index)
         for state in chosen:
-            station.kill_worker_in(state, randomness)
             if state is State.EXECUTING:
                 station.kill_helpers(randomness)
+            station.kill_worker_in(state, randomness)
         station.finish()
         station.check()
         tally.update({(f"{kind} SIGKILL", state): n for (kind, state), n in station.kills.items()})

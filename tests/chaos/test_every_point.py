@@ -8,9 +8,11 @@ import pytest
 
 from stationmaster.providers.fake import Trouble
 from tests.support.chaos.fake import FakeStation, Template
-from tests.support.chaos.points import Killed, KillPoints
+from tests.support.chaos.points import Killed, KillPoints, sampled
 
-SLICES = range(6)  # so that several processes can share the points
+SLICES = 6  # so that each test ends in time
+SAMPLE_OR_SLICE = ["sample", *(pytest.param(part, marks=pytest.mark.slow) for part in range(SLICES))]
+_ONE_IN = 7
 _FAR_TOO_MANY_POINTS = 1500
 
 
@@ -27,8 +29,10 @@ def test_the_points_of_a_clean_run_are_found_by_code(template: Template, tmp_pat
     assert points.count("before BEGIN") == points.count("before COMMIT") == points.count("after COMMIT") > 20
 
 
-@pytest.mark.parametrize("part", SLICES)
-def test_a_job_survives_the_death_of_its_worker_at_every_point(part: int, template: Template, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", SAMPLE_OR_SLICE)
+def test_a_job_survives_the_death_of_its_worker_at_every_point(
+    part: int | str, template: Template, tmp_path: Path
+) -> None:
     for at, name in part_of(points_of_a_clean_run(template, tmp_path), part):
         station = FakeStation(template, tmp_path / str(at))
         with pytest.raises(Killed):
@@ -50,10 +54,12 @@ def test_a_job_survives_death_around_a_create_that_went_wrong(
         finish_and_check(station, f"{trouble}, killed at point {at}, {name}")
 
 
-@pytest.mark.parametrize("part", SLICES)
-def test_a_worker_that_slept_through_its_lease_changes_nothing(part: int, template: Template, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", SAMPLE_OR_SLICE)
+def test_a_worker_that_slept_through_its_lease_changes_nothing(
+    part: int | str, template: Template, tmp_path: Path
+) -> None:
     """Another worker has finished the job meanwhile. The sleeper may still rent a machine; it never uses it."""
-    for at, name in part_of(points_of_a_clean_run(template, tmp_path), part):
+    for at, name in part_of(points_of_a_clean_run(template, tmp_path), part, first=_ONE_IN // 2):
         if name != "before COMMIT":  # else it sleeps with SQLite's only pen in its hand: the other can only wait
             station = FakeStation(template, tmp_path / str(at))
             station.sleep_while_another_works(at)
@@ -106,8 +112,11 @@ def points_of_a_clean_run(template: Template, folder: Path) -> list[str]:
     return points.names
 
 
-def part_of(points: list[str], part: int) -> list[tuple[int, str]]:
-    return list(enumerate(points))[part :: len(SLICES)]
+def part_of(points: list[str], part: int | str, *, first: int = 0) -> list[tuple[int, str]]:
+    """`first` is that of the sample, so that two samples have different points."""
+    if isinstance(part, int):
+        return list(enumerate(points))[part::SLICES]
+    return [(at, points[at]) for at in sampled(points, every=_ONE_IN, first=first)]
 
 
 def around_the_create(points: list[str]) -> list[tuple[int, str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from itertools import repeat
 from pathlib import Path
 
@@ -24,8 +26,11 @@ SMALL = AnswerLimit(most_bytes=1000, seconds=60.0)
 SHORT = AnswerLimit(most_bytes=MIB, seconds=0.5)
 
 
+BOMB = packed_zeros(40)
+
+
 def bomb(exchange: Exchange) -> None:
-    exchange.answer(packed_zeros(40), Content_Encoding="gzip")
+    exchange.answer(BOMB, Content_Encoding="gzip")
 
 
 @asynchronous
@@ -84,6 +89,21 @@ async def test_an_answer_that_is_not_complete_in_time_is_given_up() -> None:
             with pytest.raises(AnswerTooSlow, match=r"within 0\.5 s"):
                 await ask(client, "GET", server.url, limit=SHORT)
         assert server.cut_off.wait(60)
+
+
+@asynchronous
+async def test_a_large_answer_that_keeps_coming_may_take_longer_than_the_time_limit() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(4):
+            yield bytes(MIB // 4)
+            await asyncio.sleep(SHORT.seconds / 2)
+
+    transport = httpx.MockTransport(lambda _request: httpx.Response(200, content=pieces()))
+    async with httpx.AsyncClient(transport=transport) as client:
+        began = time.monotonic()
+        answer = await ask(client, "GET", "http://service.test", limit=SHORT)
+        assert time.monotonic() - began > SHORT.seconds
+    assert len(answer.content) == MIB
 
 
 class EndlessBucket:

@@ -100,7 +100,7 @@ class PreparedStatement:
         driver = connection.dialect.loaded_dbapi
         try:
             yield cursor
-        except driver.OperationalError as exc:
+        except (driver.OperationalError, driver.InternalError) as exc:  # as in engine.py
             connection.invalidate(exc)
             raise StoreError(
                 f"the store does not answer: {first_line(exc)}", hint="run `stationmaster doctor`"

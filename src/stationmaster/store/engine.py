@@ -6,6 +6,7 @@ import os
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,63 @@ _NETWORK_FILE_SYSTEMS = {
     "lustre",
     "fuse.glusterfs",
 }
+#: Notice within half a minute that the server's computer is gone; the server notices by its own time limits.
+_CONNECTION_OPTIONS = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,  # milliseconds; ignored on sockets of this computer, as the others are
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionLimits:
+    """Time limits, in seconds, that the PostgreSQL server applies to each of our sessions; 0 is no limit.
+
+    A process that is stopped or suspended inside a transaction keeps its row locks until the server ends its session,
+    and a worker cannot claim a locked job. So `idle_in_transaction` is below a worker's lease: after 20 s the lease has
+    expired and the rows have been free for 10 s, and the next look, 2 s later, takes the job over.
+
+    `lock` is above `idle_in_transaction`, so that who waits for such a process gets the row and not an error; and a
+    renewal that waits in vain (every 5 s, for 12 s) fails 17 s after the last one, before its handlers must be
+    cancelled, 2 s before the lease expires.
+    """
+
+    idle_in_transaction: float = 10.0
+    lock: float = 12.0
+    statement: float = 120.0
+
+    def statement_to_set(self, *, only_this_transaction: bool) -> str:
+        """
+        >>> SessionLimits(idle_in_transaction=1, lock=2, statement=0).statement_to_set(only_this_transaction=False)[:64]
+        "SELECT set_config('idle_in_transaction_session_timeout', '1000',"
+        """
+        limits = {
+            "idle_in_transaction_session_timeout": self.idle_in_transaction,
+            "lock_timeout": self.lock,
+            "statement_timeout": self.statement,
+        }
+        scope = "true" if only_this_transaction else "false"
+        return "SELECT " + ", ".join(
+            f"set_config('{name}', '{round(seconds * 1000)}', {scope})" for name, seconds in limits.items()
+        )
+
+
+_NO_LIMITS = SessionLimits(idle_in_transaction=0, lock=0, statement=0)
 
 
 class Database:
     """Opens transactions. Times are the database's own, shifted by `clock_offset` seconds (for tests)."""
 
-    def __init__(self, url: str, *, clock_offset: float = 0.0, mounts: Path = Path("/proc/mounts")) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock_offset: float = 0.0,
+        mounts: Path = Path("/proc/mounts"),
+        limits: SessionLimits = SessionLimits(),  # noqa: B008 (frozen)
+    ) -> None:
         self.url = _checked_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.clock_offset = clock_offset
@@ -50,7 +102,7 @@ class Database:
             _refuse_network_file_system(Path(str(self.url.database)).parent, mounts)
             self._writer, self._reader = _open_sqlite(self.url)
         else:
-            self._writer = _open_postgresql(self.url)
+            self._writer = _open_postgresql(self.url, limits)
             # A read is one statement: without BEGIN and ROLLBACK around it, it takes one round trip instead of three.
             self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
 
@@ -61,6 +113,13 @@ class Database:
             yield connection
 
     @contextmanager
+    def long_write(self) -> Iterator[Connection]:
+        """A writing transaction without time limits, for migrations."""
+        with self.write() as connection:
+            self._lift_limits(connection)
+            yield connection
+
+    @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection for queries; each query sees the data of its own moment."""
         with _translated(), self._reader.connect() as connection:
@@ -68,7 +127,10 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A connection for queries that all see the data of one moment, whatever others write meanwhile."""
+        """A connection for queries that all see the data of one moment, whatever others write meanwhile.
+
+        It has no time limits: it may read the whole store, and it locks nothing.
+        """
         if self.is_sqlite:
             with self.read() as connection:
                 connection.exec_driver_sql("BEGIN")
@@ -76,7 +138,12 @@ class Database:
             return
         still = self._writer.execution_options(isolation_level="REPEATABLE READ")
         with _translated(), still.connect() as connection:
+            self._lift_limits(connection)
             yield connection
+
+    def _lift_limits(self, connection: Connection) -> None:
+        if not self.is_sqlite:
+            connection.exec_driver_sql(_NO_LIMITS.statement_to_set(only_this_transaction=True))
 
     @property
     def now(self) -> sa.ColumnElement[float]:
@@ -169,13 +236,20 @@ def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
     return writer, reader
 
 
-def _open_postgresql(url: URL) -> Engine:
+def _open_postgresql(url: URL, limits: SessionLimits) -> Engine:
+    options = {name: value for name, value in _CONNECTION_OPTIONS.items() if name not in url.query}
     try:
-        engine = sa.create_engine(url, pool_size=4, max_overflow=12, connect_args={"connect_timeout": 10})
+        engine = sa.create_engine(url, pool_size=4, max_overflow=12, connect_args=options)
     except ModuleNotFoundError as exc:
         raise ConfigInvalid(
             "PostgreSQL needs the driver psycopg", hint="pip install 'stationmaster[postgres]'"
         ) from exc
+
+    @sa.event.listens_for(engine, "connect")
+    def _limit_session(connection: Any, _record: Any) -> None:
+        connection.autocommit = True  # one round trip, and a transaction that is rolled back would undo it
+        connection.execute(limits.statement_to_set(only_this_transaction=False))
+        connection.autocommit = False
 
     @sa.event.listens_for(engine, "checkout")
     def _drop_if_closed(connection: Any, _record: Any, _proxy: Any) -> None:
@@ -199,7 +273,7 @@ def _has_data_to_read(descriptor: int) -> bool:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (OperationalError, InternalError) as exc:  # InternalError: PostgreSQL is read-only
+    except (OperationalError, InternalError) as exc:  # InternalError: PostgreSQL is read-only, or ended the session
         raise StoreError(
             f"the store does not answer: {first_line(exc.orig)}", hint="run `stationmaster doctor`"
         ) from exc

@@ -32,7 +32,7 @@ def bring_up_to_date(database: Database) -> None:
     """Bring the schema to `HEAD`, all tables present, and give the installation its id. Raises StoreNewer."""
     if _is_up_to_date(database):
         return
-    with database.write() as connection:
+    with database.long_write() as connection:
         if not database.is_sqlite:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         version = schema_version(connection)

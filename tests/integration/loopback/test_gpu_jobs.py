@@ -59,7 +59,7 @@ def test_jobs_take_turns_on_one_gpu_in_the_order_in_which_they_came(world: Local
 def test_a_training_sees_only_the_gpu_of_its_job(world: LocalWorld) -> None:
     write_nvidia_smi(world.folder / "tools", [nvidia_gpu(total=8192), nvidia_gpu(1)])
     job = submit(world, "second-card", machine=MachineWish(gpus=1, vram_gib=20))
-    world.work_until_ended(job.id)
+    world.work_until(lambda: bool(events(world, job, "machine_checked")), what="a machine that was checked")
     (checked,) = events(world, job, "machine_checked")
     assert checked["gpus"] == ["NVIDIA GeForce RTX 4090"], "one of the two"
     (rental,) = world.store.rentals.of_job(job.id)

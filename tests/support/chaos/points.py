@@ -18,6 +18,8 @@ from stationmaster.store.engine import Database
 
 Point = Callable[[str], None]
 
+LEASING = "with rows of jobs locked, before COMMIT"
+
 
 class Killed(BaseException):
     """This process is dead: no handler may catch it and go on as if it were an error."""
@@ -73,6 +75,15 @@ class FreezePoints:
         self._woken.set()
 
 
+def sampled(points: list[str], *, every: int, first: int = 0) -> list[int]:
+    """The first point of each name, and every so many of the others; the whole belongs to `make test-slow`.
+
+    >>> sampled(["a", "b", "a", "a", "b", "a"], every=4, first=3)
+    [0, 1, 3]
+    """
+    return sorted({*map(points.index, points), *range(first, len(points), every)})
+
+
 class Watched:
     """Any edge, with a point before and after each of its calls."""
 
@@ -109,8 +120,8 @@ class Clock:
 class WatchedDatabase(Database):
     """A database with a point before BEGIN, before COMMIT and after COMMIT of every write."""
 
-    def __init__(self, url: str, point: Point, clock: Clock | None = None) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, point: Point, clock: Clock | None = None, **options: Any) -> None:
+        super().__init__(url, **options)
         self._point = point
         self._clock = clock or Clock()
 
@@ -132,3 +143,24 @@ class WatchedDatabase(Database):
         """Moved by the clock as it is when a statement runs, not when it was built."""
         moved = sa.bindparam(None, callable_=lambda: self._clock.offset, type_=sa.Double, unique=True)
         return super().now + moved
+
+
+class LeaseWatchedDatabase(WatchedDatabase):
+    """A database whose only points are in the transactions that claim and renew leases, before their COMMIT."""
+
+    def __init__(self, url: str, point: Point, **options: Any) -> None:
+        super().__init__(url, lambda _name: None, **options)
+        self._lease_point = point
+        self._write = threading.local()  # each thread writes in its own transaction
+
+        @sa.event.listens_for(self._writer, "after_cursor_execute")
+        def _look_for_leases(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+            self._write.has_leased = getattr(self._write, "has_leased", False) or "UPDATE jobs SET lease_" in statement
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with super().write() as connection:
+            self._write.has_leased = False
+            yield connection
+            if self._write.has_leased:
+                self._lease_point(LEASING)

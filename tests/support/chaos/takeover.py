@@ -40,7 +40,7 @@ def takeover_seconds(url: str, folder: Path, forge: WorkerForge, *, kills: int, 
         forge.start(replace(order, machines="fake"))
         moments = {job_id: randomness.uniform(0.0, 2 * WorkerSettings().renew) for job_id in jobs}
         killed_at = _kill_all(victims, moments, store)
-        return [_gone_on_at(store, job_id) - killed_at[job_id] for job_id in jobs]
+        return [gone_on_at(store, job_id) - killed_at[job_id] for job_id in jobs]
     finally:
         store.close()
 
@@ -62,7 +62,7 @@ def _kill_all(victims: dict[str, int], moments: dict[str, float], store: Store) 
     return killed_at
 
 
-def _gone_on_at(store: Store, job_id: str) -> float:
+def gone_on_at(store: Store, job_id: str) -> float:
     _until(lambda: _held_events(store, job_id))
     return _held_events(store, job_id)[0]
 

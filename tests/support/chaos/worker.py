@@ -6,6 +6,7 @@ Run as a program it reads one order per line (JSON) and answers with the pid of 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -34,7 +35,7 @@ from stationmaster.remote.pyz import build_pyz
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
 from tests.support.chaos.machines import NumberedLoopback
-from tests.support.chaos.points import Point, Watched, WatchedDatabase
+from tests.support.chaos.points import LEASING, LeaseWatchedDatabase, Point, Watched, WatchedDatabase
 from tests.support.policies import changed
 
 REFUSED, BROKEN = 3, 4
@@ -59,7 +60,8 @@ class Order:
     kill_state: str | None = None
     kill_nth: int = 0
     kill_delay_seconds: float = 0.0
-    stop_at: str | None = None  # the point at which it stops itself, as by SIGSTOP, the first time
+    stop_at: str | None = None  # the point at which it stops itself, as by SIGSTOP
+    stop_nth: int = 1  # how many times it comes there until it does
     lease_seconds: float = 20.0
     renew_seconds: float = 5.0
     look_seconds: float = 2.0
@@ -103,7 +105,8 @@ def _point_streams(log: str) -> None:
 def run_worker(order: Order) -> int:
     """What the worker's process does: alone on SQLite, one of many on PostgreSQL."""
     lock = WorkerLock(Path(order.home))
-    database = WatchedDatabase(order.url, _point_of(order))
+    kind = LeaseWatchedDatabase if order.stop_at == LEASING else WatchedDatabase
+    database = kind(order.url, _point_of(order))
     if database.is_sqlite and not _take(lock, order):
         return REFUSED
     store = Store(database)
@@ -192,7 +195,7 @@ def _new_point(order: Order) -> Point:
     if order.kill_state is not None:
         return KillInState(order)
     if order.stop_at is not None:
-        return StopOnce(order.stop_at)
+        return StopOnce(order.stop_at, nth=order.stop_nth)
     return lambda _name: None
 
 
@@ -227,16 +230,17 @@ class KillInState:
 
 
 class StopOnce:
-    """SIGSTOP to this very process at the point of that name, the first time it comes there."""
+    """SIGSTOP to this very process at the point of that name, the nth time it comes there."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, nth: int) -> None:
         self._name = name
-        self._done = False
+        self._times = itertools.count(1)
+        self._nth = nth
 
     def __call__(self, name: str) -> None:
-        if name == self._name and not self._done:
-            self._done = True
-            os.kill(os.getpid(), signal.SIGSTOP)
+        if name == self._name and next(self._times) == self._nth:
+            # To this very thread: one that is meant for the process may reach another, and this one goes on meanwhile.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def _kill_ourselves() -> None:

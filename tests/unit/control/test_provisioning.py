@@ -64,6 +64,18 @@ def seen(
     return Listed(visit=looked, rental=held, listing=found, create_limit_seconds=30.0, market=market)
 
 
+def world_with(provider: FakeProvider, store: Store, folder: Path) -> World:
+    return World(
+        store=store,
+        providers={"fake": provider},
+        connect=nobody,
+        find_recipe=lambda _: find("tiny-lora@1"),
+        secrets=nobody,
+        home=folder,
+        trackside=folder,
+    )
+
+
 def nobody(*_: object) -> Any:
     raise AssertionError("nobody is asked here")
 
@@ -196,15 +208,7 @@ async def test_an_attempt_outlives_refusals_while_there_are_other_offers(
     """As when several jobs want the same offer, and another one is always quicker."""
     looking = job(state=State.PROVISIONING, state_since=90.0)
     with closing(Store(Database(f"sqlite:///{tmp_path}/store.db"))) as store:
-        world = World(
-            store=store,
-            providers={"fake": FakeProvider(capacity=0)},
-            connect=nobody,
-            find_recipe=lambda _: find("tiny-lora@1"),
-            secrets=nobody,
-            home=tmp_path,
-            trackside=tmp_path,
-        )
+        world = world_with(FakeProvider(capacity=0), store, tmp_path)
         asked = 0
         while looking.state is State.PROVISIONING:
             market = tuple(offer(id=f"o{asked + n}") for n in range(others + 1))
@@ -215,6 +219,23 @@ async def test_an_attempt_outlives_refusals_while_there_are_other_offers(
             asked += 1
         await world.close()
     assert (asked, looking.ending.further) == (refusals, Reason.NO_OFFER)
+
+
+@asynchronous
+async def test_a_machine_is_held_from_its_creation_on_not_from_the_beginning_of_the_visit(tmp_path: Path) -> None:
+    """Between the two the provider may have taken back from another job what this machine got."""
+    look = seen(requested(), listing(), offers=(offer(),))
+    step = decide(look, POLICY)
+    assert isinstance(step.then, Create)
+    with closing(Store(Database(f"sqlite:///{tmp_path}/store.db"))) as store:
+        world = world_with(FakeProvider(), store, tmp_path)
+        before_create = store.database.current_time()
+        learnt = await perform(step.then, look.visit.job, look, world)
+        await world.close()
+    (held,) = learnt.rentals
+    assert held.state is RentalState.HELD
+    assert held.held_at is not None
+    assert held.held_at >= before_create > look.visit.now
 
 
 def test_an_offer_that_was_refused_comes_after_all_others() -> None:

@@ -63,6 +63,7 @@ rentals = st.builds(
     provider_id=st.sampled_from([None, "m1", "m2"]),
     create_sent_at=st.sampled_from([None, 0.0, 90.0]),
     absent_listings=st.integers(0, 3),
+    release_asked_at=st.sampled_from([None, 50.0]),
     state=st.sampled_from([RentalState.REQUESTED, RentalState.HELD, RentalState.RELEASING]),
 )
 evidences = st.builds(
@@ -116,6 +117,8 @@ def test_a_judgement_never_forgets_what_was_known(held: Rental, evidence: Eviden
     assert judged.account in (held.account, evidence.listing.account)
     if held.provider_id is not None:
         assert judged.provider_id == held.provider_id
+    if held.release_asked_at is not None:
+        assert judged.release_asked_at == held.release_asked_at, "the first time, however often it is repeated"
 
 
 def test_an_intent_that_was_never_sent_is_gone_at_once() -> None:
@@ -192,6 +195,7 @@ def test_a_machine_that_refuses_to_go_is_destroyed_again_for_ever_and_loudly() -
     assert step.then == releasing.Destroy(provider_ids=("m1",))
     assert step.write is not None
     assert [alert.kind for alert in step.write.alerts] == ["release"]
+    assert [each.release_asked_at for each in step.write.rentals] == [1e6]
 
 
 def test_a_machine_of_the_job_that_no_row_names_gets_one_and_goes() -> None:

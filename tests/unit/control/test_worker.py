@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -226,3 +226,24 @@ async def test_a_relieved_worker_ends_its_visits_and_claims_nothing_more(store: 
         provider.goes_on.set()
         await running
     assert store.rentals.of_job("a"), "the visit went on to its end"
+
+
+@asynchronous
+async def test_handlers_are_interrupted_before_their_lease_ends_though_the_renewal_is_not_answered(
+    store: Store, tmp_path: Path
+) -> None:
+    """As when a process that was stopped inside a transaction keeps the store locked."""
+    store.jobs.submit(spec("a"))
+    provider = SlowProvider()
+    async with worker_of(store, tmp_path, provider) as worker:
+        running = asyncio.create_task(worker.run())
+        await until(lambda: bool(handlers("a")) and store.rentals.of_job("a") != [], what="a visit that goes on")
+        (handler,) = handlers("a")
+        with closing(Database(f"sqlite:///{tmp_path}/store.db")) as other, other.write():
+            await until(lambda: handler.cancelling() > 0, what="an interrupted handler", seconds=20.0)
+        worker.leave()
+        await running
+
+
+def handlers(job_id: str) -> list[asyncio.Task[Any]]:
+    return [task for task in asyncio.all_tasks() if task.get_name() == f"job {job_id}"]

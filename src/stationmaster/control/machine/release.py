@@ -82,7 +82,13 @@ def _judge_unnamed(rental: Rental, evidence: Evidence, *, now: float) -> Judgeme
 
 def _listed(rental: Rental, listing: Listing, *, now: float) -> Rental:
     """The machine exists; from now on the account that lists it is the one that can show its absence."""
-    return replace(rental, account=listing.account, absent_listings=0, release_asked_at=now)
+    return asked_to_go(replace(rental, account=listing.account, absent_listings=0), now=now)
+
+
+def asked_to_go(rental: Rental, *, now: float) -> Rental:
+    """The rental as it is recorded before its machine is destroyed; the first time of asking stays."""
+    asked_at = now if rental.release_asked_at is None else rental.release_asked_at
+    return replace(rental, state=RentalState.RELEASING, release_asked_at=asked_at)
 
 
 def _count_absence(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:

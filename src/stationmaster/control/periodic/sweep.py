@@ -12,7 +12,7 @@ from typing import Any
 
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
-from stationmaster.control.machine.release import Next, closed_cost, gather_evidence, judge
+from stationmaster.control.machine.release import Next, asked_to_go, closed_cost, gather_evidence, judge
 from stationmaster.control.periodic.sweep_report import Act, Finding, Report, Verdict
 from stationmaster.control.periodic.sweep_rules import Subject, judge_machine
 from stationmaster.errors import ProviderError, StoreError
@@ -122,7 +122,7 @@ class Sweeper:
             await self._try_to_write(
                 self.world.store.costs.put_without_lease, opened_cost(rental, finding.machine, now=now)
             )
-        doomed = replace(rental, state=RentalState.RELEASING, release_asked_at=now)
+        doomed = asked_to_go(rental, now=now)
         await self._try_to_write(self.world.store.rentals.put_without_lease, doomed)
 
     async def _raise_alert(self, finding: Finding) -> None:

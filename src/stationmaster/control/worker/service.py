@@ -50,22 +50,31 @@ def serve_sweeper(source: SettingsSource, *, once: bool = False) -> None:
     """Sweep at intervals, in a separate process on purpose: it needs nothing but the store and the providers."""
     store = open_store(source.settings, writable=False)
     try:
-        asyncio.run(_sweep_repeatedly(source, store, once=once))
+        asyncio.run(sweep_repeatedly(source, store, once=once))
     finally:
         store.close()
 
 
-async def _sweep_repeatedly(source: SettingsSource, store: Store, *, once: bool) -> None:
+async def sweep_repeatedly(source: SettingsSource, store: Store, *, once: bool) -> None:
+    """Sweep until a signal ends the process, also while the store does not answer for a time."""
     sweeper = _sweeper(source, store)
     leaving = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, leaving.set)
     try:
         while not leaving.is_set():
-            report = await sweeper.sweep()
-            log.info("sweeper.swept", machines=len(report.findings), gone=len(report.gone), problems=report.problems)
-            with suppress(StoreError):  # a store that can only be read: sweeping goes on, `doctor` cannot see it
-                await asyncio.to_thread(store.periodic.note_run, SEPARATE_SWEEP)
+            try:
+                report = await sweeper.sweep()
+            except StoreError as problem:  # without the store no machine can be judged; the next sweep tries again
+                if once:
+                    raise
+                log.warning("store.unavailable", problem=str(problem))
+            else:
+                log.info(
+                    "sweeper.swept", machines=len(report.findings), gone=len(report.gone), problems=report.problems
+                )
+                with suppress(StoreError):  # a store that can only be read: sweeping goes on, `doctor` cannot see it
+                    await asyncio.to_thread(store.periodic.note_run, SEPARATE_SWEEP)
             if once:
                 return
             try:

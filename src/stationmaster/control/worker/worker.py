@@ -275,17 +275,18 @@ class Worker:
 
     async def _renew_loop(self) -> None:
         while True:
-            await asyncio.sleep(self._settings.renew)
+            await asyncio.sleep(min(self._settings.renew, self._safe_seconds()))
             self._drop_unsafe()
             if not self._held:
                 continue
             asked_at, held = boottime(), dict(self._held)
             try:
-                renewed = await self.world.ask_store(
-                    self.world.store.leases.renew, self.owner, list(held), seconds=self._settings.lease
-                )
-            except StoreError as problem:
-                log.warning("leases.not_renewed", problem=str(problem))
+                async with asyncio.timeout(self._safe_seconds()):
+                    renewed = await self.world.ask_store(
+                        self.world.store.leases.renew, self.owner, list(held), seconds=self._settings.lease
+                    )
+            except (StoreError, TimeoutError) as problem:
+                log.warning("leases.not_renewed", problem=str(problem) or "the store did not answer in time")
                 self._drop_unsafe()
                 continue
             for job_id, held_job in held.items():
@@ -298,6 +299,11 @@ class Worker:
                     self._interrupt(held_job, "something else is wanted")
                 elif found.deadline_passed and not _was_late(held_job.lease):
                     self._interrupt(held_job, "the limit was reached")
+
+    def _safe_seconds(self) -> float:
+        """How long all handlers that are not interrupted yet may go on if nothing is renewed."""
+        now = boottime()
+        return min((each.safe_until - now for each in self._held.values() if each.safe_until > now), default=math.inf)
 
     def _drop_unsafe(self) -> None:
         """Interrupt handlers before a lease that was not renewed expires."""

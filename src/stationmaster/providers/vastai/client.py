@@ -204,7 +204,10 @@ class VastClient:
     async def log(
         self, instance_id: int, *, tail: int = 1000, attempts: int = 30, interval_seconds: float = 0.3
     ) -> str:
-        """The container's log. The service writes it to a URL that answers once it is ready."""
+        """The container's log. The service writes it to a URL that answers once it is ready.
+
+        The timeout is for waiting until it is ready; its download has limits of its own.
+        """
         answer = await self._calls.ask(
             VastRequest(
                 endpoint="logs",
@@ -215,15 +218,14 @@ class VastClient:
             )
         )
         url = read(LogRequested, answer.document(), what="the URL of a log").result_url
-        try:
-            async with asyncio.timeout(self._calls.timeout_seconds):
-                for _ in range(attempts):
-                    content = await self._calls.fetch(url)
-                    if content is not None:
-                        return content.decode("utf-8", "replace")
-                    await self._sleep(interval_seconds)
-        except TimeoutError:
-            pass  # the same as too many attempts
+        began = self._calls.stopwatch()
+        for _ in range(attempts):
+            content = await self._calls.fetch(url)
+            if content is not None:
+                return content.decode("utf-8", "replace")
+            if self._calls.stopwatch() - began >= self._calls.timeout_seconds:
+                break
+            await self._sleep(interval_seconds)
         raise ProviderBusy(f"Vast.ai did not return the log of machine {instance_id} in time")
 
     async def account_keys(self) -> tuple[str, ...]:

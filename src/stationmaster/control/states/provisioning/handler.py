@@ -381,7 +381,8 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
         price_per_hour=action.offer.price_per_hour,
     )
     listing = Listing(machines=(machine,), complete=True, account=action.rental.account or "")
-    return adopted(recovered(job), action.rental, [machine], listing, now=view.visit.now)
+    # Not the visit's time: what this machine got, such as a GPU, may have become free since the visit began.
+    return adopted(recovered(job), action.rental, [machine], listing, now=await world.now())
 
 
 async def _take_over(provider: Provider, action: Create) -> str:
