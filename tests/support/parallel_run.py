@@ -16,8 +16,12 @@ from itertools import groupby
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import pytest
+
+TEST_RUN = "PYTEST_TEST_RUN"
+"""The variable with the id that all processes of a run share."""
 
 _MORE = "more"
 _BROKEN = 70  # exit status of a process that could not go on
@@ -65,6 +69,7 @@ class _ParallelRun:
 
     def finish(self, processes: int) -> None:
         _folders(self._session.config).getbasetemp()  # made once, and removed by this process at the end
+        os.environ[TEST_RUN] = uuid4().hex
         try:
             for number in range(min(processes, len(self._files))):
                 self._fork(number)

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from tests.support.commands.client import ForkedCommand
 from tests.support.commands.server_folder import COMMAND, HOLD, SOCKET, locked
+from tests.support.parallel_run import TEST_RUN
 from tests.support.programs import ROOT, program
 
 PATIENCE_SECONDS = 150.0
@@ -57,7 +58,7 @@ class CommandServer:
     """A process that has imported everything; each command is a child of it."""
 
     def __init__(self) -> None:
-        run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid4().hex
+        run = os.environ.get(TEST_RUN) or uuid4().hex
         folder = Path(tempfile.gettempdir()) / f"commands-{run}"
         self.address = folder / SOCKET
         self.own_command = str(folder / COMMAND)
