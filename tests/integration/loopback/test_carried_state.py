@@ -112,8 +112,6 @@ def test_another_machine_goes_on_with_the_state_of_the_very_checkpoint(world: Lo
     (resumed,) = [event for event in world.station.events.of_job("old") if event.kind == "resumed"]
     step = resumed.payload["step"]
     assert f"state of step {step}, checkpoint of step {step}" in log_of(world, "old")
-    assert state_at_home(world) is None, "a finished training leaves its state behind"
-    assert not list((world.settings.home / "jobs" / "old").rglob("optimizer.pt"))
 
 
 def test_a_job_that_takes_up_a_stopped_one_has_its_state_too_and_people_do_not(
@@ -135,3 +133,11 @@ def test_a_job_that_takes_up_a_stopped_one_has_its_state_too_and_people_do_not(
     assert f"state of step {stopped_at}, checkpoint of step {stopped_at}" in log_of(world, "new")
     world.station.jobs.desire("new", Desired.CANCEL)
     world.work_until_ended("new")
+
+
+def test_a_finished_training_leaves_its_state_behind(world: LocalWorld, tmp_path: Path) -> None:
+    begin(world, tmp_path, steps=5)
+    world.work_until_ended("old")
+    assert world.station.jobs.view("old").job.outcome is Outcome.COMPLETED
+    assert state_at_home(world) is None
+    assert not list((world.settings.home / "jobs" / "old").rglob("optimizer.pt"))

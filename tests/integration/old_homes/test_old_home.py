@@ -43,6 +43,7 @@ ENDED = {
     "ended-paid": (Outcome.COMPLETED, Reason.FINISHED, 1),
 }
 PAID = ("queued-paid", "executing-paid", "releasing-paid", "ended-paid")
+A_FEW = 6
 FINISHED = (Outcome.COMPLETED, Reason.FINISHED, 1)
 GOES_ON = {
     "queued": FINISHED,
@@ -139,13 +140,15 @@ def test_writing_a_job_back_keeps_everything_that_its_memory_says(url: str, stor
         assert after[name] == memory, name
 
 
+@pytest.mark.timeout(1200)  # two dozen trainings, on a computer that may be busy with others
 @pytest.mark.parametrize("put_store_back", ["sqlite", ALL_JOBS_ON_POSTGRESQL], indirect=True)
 def test_every_job_goes_on_to_its_end(old: OldHome, put_store_back: Callable[[], str], tmp_path: Path) -> None:
     old.put_files_back()
     settings = {"STATIONMASTER_BILLING__ENABLED": "true", "STATIONMASTER_DATABASE_URL": put_store_back()}
     with LocalWorld(tmp_path, **settings) as world:
         world.may_trip = True  # one of the jobs had tripped with the old version, and is well again with this one
-        world.work_until(lambda: _all_ended(world.store), what="every job has ended")
+        for left in range(len(GOES_ON) - A_FEW, -1, -A_FEW):  # the patience of a wait is for a few jobs, not for all
+            world.work_until(partial(_has_at_most, world.store, left), what=f"only {left} jobs are left")
         ended = {name: world.store.jobs.get(name) for name in GOES_ON}
         assert {name: _ending(job) for name, job in ended.items()} == GOES_ON, _failures(world.store)
         assert world.store.rentals.not_gone() == []
@@ -189,8 +192,9 @@ def _failures(store: Store) -> str:
     return "\n".join(f"{name}: {dict(event.payload)}" for name, event in told if event.kind == "attempt_failed")
 
 
-def _all_ended(store: Store) -> bool:
-    return all(job.id.startswith(MEMORIES) for job in store.jobs.listed(with_ended=False, limit=1000))
+def _has_at_most(store: Store, left: int) -> bool:
+    """Whether at most so many jobs have not ended, of those that anybody works on."""
+    return sum(not job.id.startswith(MEMORIES) for job in store.jobs.listed(with_ended=False, limit=1000)) <= left
 
 
 def _check_models(store: Store, home: Path) -> None:

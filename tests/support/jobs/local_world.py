@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -80,6 +80,15 @@ class LocalWorld:
         """A short real training."""
         parameters = {"steps": 20, **_QUICK, **fields.pop("parameters", {})}
         return TrainRequest(recipe="tiny-lora@1", dataset=dataset, parameters=parameters, **fields)
+
+    def stop_training(self, job_id: str, script: str = "train.py") -> None:
+        """Its trainer makes no more steps: else it might end on a slow computer before a test has seen it train."""
+        (rental,) = [each for each in self.store.rentals.of_job(job_id) if each.gone_at is None]
+        for pid in processes_of(rental.label):
+            with suppress(OSError):  # ended meanwhile
+                words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+                if any(word.endswith(f"/{script}") for word in words[:2]):
+                    os.kill(pid, signal.SIGSTOP)
 
     def work_until(self, condition: Callable[[], bool], *, what: str, later: float = 0.0) -> None:
         """Run a worker until the condition holds, then ask it to leave. `later`: its clock is ahead."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 
 _LIMIT_SECONDS = 20.0  # a driver that was not in use needs several seconds to wake
+
+_KILLED_SECONDS = 2.0
 
 Ask = Callable[..., Awaitable[str]]
 """Runs a tool with these arguments. Raises ToolMissing and ToolFailed."""
@@ -48,7 +51,9 @@ async def _output(tool: str, path: str, *arguments: str, environment: Mapping[st
     finally:
         if process.returncode is None:
             process.kill()
-            # Not waited for: a tool that hangs in its driver cannot be killed.
+            with suppress(TimeoutError):  # a tool that hangs in its driver cannot be killed
+                async with asyncio.timeout(_KILLED_SECONDS):
+                    await process.wait()
     text = output.decode("utf-8", "replace")
     if process.returncode != 0:
         said = (errors.decode("utf-8", "replace").strip() or text.strip()).splitlines()
