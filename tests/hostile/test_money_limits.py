@@ -112,7 +112,7 @@ def test_a_background_worker_makes_room_for_the_environment_of_a_later_command(h
 def test_a_worker_in_a_terminal_gets_no_job_whose_money_it_would_not_count(home: Home, pictures: Path) -> None:
     running = home.start("worker")
     try:
-        until(lambda: home.worker_pid(), what="a worker")
+        worker = until(lambda: home.worker_pid(), what="a worker")
         assert home.run(*GRANT, STATIONMASTER_BILLING__ENABLED="1").code == 0
         refused = train(home, pictures, "paid", *ENDLESS, STATIONMASTER_BILLING__ENABLED="1")
         assert (refused.code, "billing.enabled" in refused.err, "hint:" in refused.err) == (2, True, True), refused.err
@@ -121,7 +121,7 @@ def test_a_worker_in_a_terminal_gets_no_job_whose_money_it_would_not_count(home:
         assert train(home, pictures, "paid", *ENDLESS).code == 0
         until(lambda: is_at_work(home, "paid"), what="the training")
         assert is_held_for(home, "paid")
-        assert home.worker_pid() == running.pid
+        assert home.worker_pid() == worker
         cancel(home, "paid")
     finally:
         running.send_signal(signal.SIGTERM)
