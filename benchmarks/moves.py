@@ -3,9 +3,9 @@
 Jobs move from QUEUED to ENDED (seven moves, about twenty writes) on a fake provider and fake machines. The store, the
 packing of logs and the verified transfers are real; there are no networks and no trainings.
 
-A second figure does not depend on the computer: the store and a bare SQL loop repeat the same writes, and the store has
-to reach half of the loop's speed. Two more comparisons have no budget: with a loop that shares transactions as the
-worker does, and of the whole worker.
+Two more figures do not depend on the computer: the store and a bare SQL loop repeat the same writes, and the store has
+to reach half of the loop's speed; the whole worker, which also decides, talks to machines, moves files and analyses,
+has a budget for each engine. A comparison with a loop that shares transactions as the worker does has none.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from stationmaster.store.store import Store
 
 BUDGET_PER_SECOND = 300.0
 BUDGET_SHARE = 0.5  # of the pace of a bare SQL loop
+BUDGET_WORKER_SHARE = {"SQLite": 0.10, "PostgreSQL": 0.6}  # the same; PostgreSQL's loop mostly waits for the server
 JOBS = 200
 _MOST_SECONDS = 300.0
 _TURNS = 3
@@ -86,7 +87,10 @@ def _compare(engine: str, folder: Path, new_database: Callable[[str], str]) -> N
     print_figure(f"{name}: a bare SQL loop with the same writes", measured.moves / bare, "per s")
     report(f"{name}: the store's pace", bare / stored, "of a bare SQL loop with the same writes", at_least=BUDGET_SHARE)
     print_figure(f"{name}: the store's pace", batched / stored, "of a bare SQL loop with the same transactions")
-    print_figure(f"{name}: the whole worker's pace", bare / measured.seconds, "of a bare SQL loop with the same writes")
+    # By the same clock as the loop: see `_bare_loop`.
+    worked = measured.cpu_seconds if engine == "SQLite" else measured.seconds
+    unit, budget = "of a bare SQL loop with the same writes", BUDGET_WORKER_SHARE[engine]
+    report(f"{name}: the whole worker's pace", bare / worked, unit, at_least=budget)
 
 
 def _fastest(

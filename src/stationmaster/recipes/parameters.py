@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -20,6 +21,8 @@ from stationmaster.recipes.schema import (
 
 ParameterValue = int | float | str | bool
 Number = TypeVar("Number", int, float)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def resolve(recipe: Recipe, given: Mapping[str, object]) -> dict[str, ParameterValue]:
@@ -86,7 +89,7 @@ def sample_value(parameter: Parameter) -> ParameterValue:
 
 def is_plain_text(text: str) -> bool:
     """Whether `text` can be an argument or an environment variable of a program."""
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return "\0" not in text and (text.isascii() or _SURROGATE.search(text) is None)
 
 
 def _unknown(recipe: Recipe, name: str) -> UserError:

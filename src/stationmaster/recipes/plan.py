@@ -22,7 +22,7 @@ from stationmaster.recipes.plan_steps import (
     save_request,
 )
 from stationmaster.recipes.schema import Output, Recipe
-from stationmaster.recipes.templating import Names, TemplateFault, Values
+from stationmaster.recipes.templating import Names, TemplateFault, Values, prepared
 
 FORMAT = 1
 
@@ -96,7 +96,7 @@ def render_plan(
     """
     if resume_from is not None and recipe.resume is None:
         raise UserError(f"{recipe.reference} cannot resume from a checkpoint", hint="start it from the beginning")
-    values = _values(parameters, job, PurePosixPath(machine_root), resume_from, resume_step, resume_state)
+    values = prepared(_values(parameters, job, PurePosixPath(machine_root), resume_from, resume_step, resume_state))
     try:
         return Plan(
             job=job.id,
@@ -111,6 +111,17 @@ def render_plan(
             sample=sample_request(recipe, values),
             cleanup=tuple(cleanup_steps(recipe, values)),
         )
+    except TemplateFault as fault:
+        raise RecipeInvalid(f"{recipe.reference}: {fault}") from None
+
+
+def render_configs(
+    recipe: Recipe, *, parameters: Mapping[str, ParameterValue], job: JobIdentity, machine_root: str
+) -> tuple[ConfigFile, ...]:
+    """The config files of a plan that does not resume, without the plan. Raises as `render_plan` does."""
+    values = prepared(_values(parameters, job, PurePosixPath(machine_root), None, None, None))
+    try:
+        return tuple(filled_in(config, values) for config in recipe.configs)
     except TemplateFault as fault:
         raise RecipeInvalid(f"{recipe.reference}: {fault}") from None
 

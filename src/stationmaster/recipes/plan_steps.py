@@ -137,6 +137,12 @@ def main_steps(recipe: Recipe, values: Values, *, resuming: bool) -> Iterator[Pl
         yield _samples_step(recipe, recipe.samples, values)
 
 
+def training_places(recipe: Recipe) -> list[int]:
+    """The places of the steps that train among `main_steps`, whatever the job is."""
+    before = len(recipe.bootstrap) + (recipe.container is not None) + (recipe.health is not None)
+    return [place for place, step in enumerate(recipe.steps, start=before) if step.training]
+
+
 def cleanup_steps(recipe: Recipe, values: Values) -> Iterator[PlanStep]:
     """What runs before the machine is released; a failed step does not prevent the next."""
     return (replace(_rendered(recipe, step, values), optional=True) for step in recipe.cleanup)

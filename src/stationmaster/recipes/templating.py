@@ -23,8 +23,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 Names = Mapping[str, frozenset[str]]
 """What a template may use: group -> names, as in job -> {id, name}."""
 
-Values = Mapping[str, Mapping[str, Any]]
-"""What the names stand for: group -> name -> value."""
+Values = Mapping[str, Mapping[str, Any] | SimpleNamespace]
+"""What the names stand for: group -> name -> value, or as `prepared` returns it."""
 
 FILTERS = frozenset(
     {
@@ -138,6 +138,11 @@ def evaluate(text: str, values: Values) -> Any:
     return value
 
 
+def prepared(values: Values) -> Values:
+    """The same values, converted once for all templates that are filled in with them."""
+    return _namespaces(values)
+
+
 def names_in(text: str, group: str) -> frozenset[str]:
     """The names of one group that an expression uses.
 
@@ -245,7 +250,10 @@ def _written(value: Any) -> Any:
 
 def _namespaces(values: Values) -> dict[str, SimpleNamespace]:
     # A dict would answer `parameters.items` with its method; a namespace has only what was put into it.
-    return {group: SimpleNamespace(**members) for group, members in values.items()}
+    return {
+        group: members if isinstance(members, SimpleNamespace) else SimpleNamespace(**members)
+        for group, members in values.items()
+    }
 
 
 def _check_nodes(node: nodes.Node, names: Names) -> None:

@@ -107,14 +107,17 @@ class FakeRemote:
     ) -> Completed:
         fault = await self._begin_call("run", *argv, limit=timeout)
         call = Call(argv=tuple(argv), input=input, env=MappingProxyType(dict(env or {})))
-        try:
-            async with asyncio.timeout(timeout):
-                done = await self._execute(call)
-        except TimeoutError:
-            raise no_answer(command_name(argv), timeout) from None
+        done = self._execute(call)
+        if not isinstance(done, Completed):
+            try:
+                async with asyncio.timeout(timeout):
+                    done = await done
+            except TimeoutError:
+                raise no_answer(command_name(argv), timeout) from None
         if len(done.stdout) > most_bytes:
             raise too_long(argv, most_bytes)
-        done = replace(done, stderr=done.stderr[-STDERR_BYTES:])
+        if len(done.stderr) > STDERR_BYTES:
+            done = replace(done, stderr=done.stderr[-STDERR_BYTES:])
         return Completed(exit_status=None) if fault is ConnectionFault.CUT_AFTER else done
 
     @asynccontextmanager
@@ -127,7 +130,8 @@ class FakeRemote:
                 handler(call), Completed(exit_status=0), timeout_idle, cut=fault is ConnectionFault.CUT_AFTER
             )
         else:
-            done = await self._execute(call)
+            answer = self._execute(call)
+            done = answer if isinstance(answer, Completed) else await answer
             stream = FakeStream(_once(done.stdout), done, timeout_idle, cut=fault is ConnectionFault.CUT_AFTER)
         try:
             yield stream
@@ -214,12 +218,11 @@ class FakeRemote:
                 return planned.fault
         return None
 
-    async def _execute(self, call: Call) -> Completed:
+    def _execute(self, call: Call) -> Completed | Awaitable[Completed]:
         handler = self._handlers.get(call.argv[0])
         if handler is None:
             return Completed(exit_status=_NOT_FOUND, stderr=f"{call.argv[0]}: command not found".encode())
-        answer = handler(call)
-        return await answer if inspect.isawaitable(answer) else answer
+        return handler(call)
 
     def _is_folder(self, path: str) -> bool:
         prefix = path.rstrip("/") + "/"

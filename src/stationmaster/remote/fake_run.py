@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import fnmatch
 import json
+import re
 import signal
 from bisect import bisect_left
 from collections import Counter
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _BAR_WIDTH = 10
+_WILDCARD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,8 +335,8 @@ class FakeRun:
         return [declared["pattern"] for declared in self._plan.get("outputs", ()) if declared["kind"] == kind]
 
     def _matches(self, pattern: str) -> list[str]:
-        folder = f"{self.root}/"
-        inside = (path.removeprefix(folder) for path in self._files if path.startswith(folder))
+        folder, beginning = f"{self.root}/", _WILDCARD.split(pattern, maxsplit=1)[0]
+        inside = [path.removeprefix(folder) for path in self._files if path.startswith(folder + beginning)]
         return sorted(
             path for path in inside if path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
         )

@@ -157,7 +157,7 @@ class FakeTrackside:
         )
 
     def _hash(self, root: str, path: str) -> dict[str, Any] | None:
-        data = self._remote.files.get(str(PurePosixPath(root, path)))
+        data = self._remote.files.get(f"{root}/{path}")
         return None if data is None else {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
 
     def _read(self, root: str, arguments: Sequence[str]) -> Completed:

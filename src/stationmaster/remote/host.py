@@ -107,6 +107,7 @@ class Host:
         """`file_time_limit_seconds` is the timeout of verbs that read whole files: hash, unpack, inventory, logs."""
         self.remote = remote
         self.root = root.rstrip("/") or "/"
+        self._pyz = self.path("trackside.pyz")
         self._python = python
         self._limit = time_limit_seconds
         self._file_limit = file_time_limit_seconds
@@ -298,10 +299,6 @@ class Host:
         done = await self.remote.run(argv, timeout=self._file_limit, most_bytes=VERB_BYTES["logs"])
         require_success(argv, done)
         return done.stdout.decode(errors="replace")
-
-    @property
-    def _pyz(self) -> str:
-        return self.path("trackside.pyz")
 
     def _argv(self, verb: str, *arguments: str) -> list[str]:
         return [self._python, self._pyz, "--root", self.root, verb, *arguments]

@@ -34,13 +34,9 @@ class Events:
     def of_jobs(self, job_ids: Collection[str], *, kinds: Sequence[str]) -> dict[str, list[Event]]:
         """The events of these kinds of several jobs, by job id and in order, in one query."""
         found: dict[str, list[Event]] = {job_id: [] for job_id in job_ids}
-        query = (
-            sa.select(events)
-            .where(events.c.job_id.in_(list(job_ids)), events.c.kind.in_(kinds))
-            .order_by(events.c.job_id, events.c.job_version)
-        )
+        values = {"b_jobs": list(job_ids), "b_kinds": list(kinds)}
         with self._database.read() as connection:
-            for row in connection.execute(query).mappings():
+            for row in connection.execute(_OF_JOBS, values).mappings():
                 found[row["job_id"]].append(event_from_row(row))
         return found
 
@@ -80,6 +76,16 @@ class Cursors:
         with self._database.write() as connection:
             insert_if_absent(connection, followed, {"name": name, "seq": 0})
             connection.execute(followed.update().where(followed.c.name == name, followed.c.seq < seq).values(seq=seq))
+
+
+_OF_JOBS = (
+    sa.select(events)
+    .where(
+        events.c.job_id.in_(sa.bindparam("b_jobs", expanding=True)),
+        events.c.kind.in_(sa.bindparam("b_kinds", expanding=True)),
+    )
+    .order_by(events.c.job_id, events.c.job_version)
+)
 
 
 def rows(job_id: str, new: Sequence[NewEvent], *, version: int, now: float) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -14,6 +15,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.tables import log_chunks
 
 _PAGE_BYTES = 8 << 20  # a piece may have nearly a megabyte
+_PAGE_PIECES = 500
 
 
 class Logs:
@@ -21,53 +23,69 @@ class Logs:
         self._database = database
 
     def of_job(
-        self, job_id: str, *, after_seq: int = 0, limit: int = 500, most_bytes: int = _PAGE_BYTES
+        self, job_id: str, *, after_seq: int = 0, limit: int = _PAGE_PIECES, most_bytes: int = _PAGE_BYTES
     ) -> list[tuple[int, LogChunk]]:
         """(sequence number, chunk) pairs in the order they were written: at least one if there are any, then no more
         than `limit` pairs and `most_bytes`.
         """
-        sizes = _sizes(job_id).where(log_chunks.c.seq > after_seq).order_by(log_chunks.c.seq).limit(limit)
-        with self._database.read() as connection:
-            last = _last_within(connection, sizes, most_bytes)
-            if last is None:
-                return []
-            query = (
-                sa.select(log_chunks)
-                .where(log_chunks.c.job_id == job_id, log_chunks.c.seq > after_seq, log_chunks.c.seq <= last)
-                .order_by(log_chunks.c.seq)
-            )
-            return [(row["seq"], chunk_from_row(row)) for row in connection.execute(query).mappings()]
+        return self._page(job_id, after_seq=after_seq, limit=limit, most_bytes=most_bytes)[0]
 
     def latest(self, job_id: str, *, limit: int = 100, most_bytes: int = _PAGE_BYTES) -> list[tuple[int, LogChunk]]:
         """The last (sequence number, chunk) pairs in the order they were written, limited as in `of_job`."""
-        sizes = _sizes(job_id).order_by(log_chunks.c.seq.desc()).limit(limit)
         with self._database.read() as connection:
-            first = _last_within(connection, sizes, most_bytes)
+            newest = connection.execute(_SIZES_BACKWARDS, {"b_job": job_id, "b_limit": limit}).all()
+        first = _last_within(newest, most_bytes)
         return [] if first is None else self.of_job(job_id, after_seq=first - 1, limit=limit, most_bytes=most_bytes)
 
     def chunks(self, job_id: str, *, attempt: int) -> Iterator[LogChunk]:
         """The log of one attempt, piece by piece, in the order it was written."""
-        after = 0
-        while pieces := self.of_job(job_id, after_seq=after):
+        for pieces in self._pages(job_id):
             yield from (chunk for _, chunk in pieces if chunk.attempt == attempt)
-            after = pieces[-1][0]
 
     def text(self, job_id: str) -> Iterator[bytes]:
         """The whole log of a job, piece by piece."""
-        after = 0
-        while pieces := self.of_job(job_id, after_seq=after):
-            for after, chunk in pieces:  # noqa: B007 (the last sequence number is where the next page begins)
-                yield chunk.data
+        for pieces in self._pages(job_id):
+            yield from (chunk.data for _, chunk in pieces)
+
+    def _pages(self, job_id: str) -> Iterator[list[tuple[int, LogChunk]]]:
+        after, is_last = 0, False
+        while not is_last:
+            pieces, is_last = self._page(job_id, after_seq=after, limit=_PAGE_PIECES, most_bytes=_PAGE_BYTES)
+            after = pieces[-1][0] if pieces else after
+            yield pieces
+
+    def _page(
+        self, job_id: str, *, after_seq: int, limit: int, most_bytes: int
+    ) -> tuple[list[tuple[int, LogChunk]], bool]:
+        """One page as in `of_job`, and whether it reaches to the end of what was stored when it was read."""
+        asked = {"b_job": job_id, "b_after": after_seq}
+        with self._database.read() as connection:
+            sizes = connection.execute(_SIZES, {**asked, "b_limit": limit}).all()
+            last = _last_within(sizes, most_bytes)
+            if last is None:
+                return [], True
+            rows = connection.execute(_PIECES, {**asked, "b_last": last}).mappings()
+            pieces = [(row["seq"], chunk_from_row(row)) for row in rows]
+        return pieces, len(sizes) < limit and last == sizes[-1].seq
 
 
-def _sizes(job_id: str) -> sa.Select[tuple[int, int]]:
-    return sa.select(log_chunks.c.seq, log_chunks.c.size).where(log_chunks.c.job_id == job_id)
+_OF_JOB = log_chunks.c.job_id == sa.bindparam("b_job")
+_LATER = log_chunks.c.seq > sa.bindparam("b_after", type_=sa.BigInteger)
+_MOST = sa.bindparam("b_limit", type_=sa.Integer)
+_SEQ_AND_SIZE = sa.select(log_chunks.c.seq, log_chunks.c.size).where(_OF_JOB).limit(_MOST)
+_SIZES = _SEQ_AND_SIZE.where(_LATER).order_by(log_chunks.c.seq)
+_SIZES_BACKWARDS = _SEQ_AND_SIZE.order_by(log_chunks.c.seq.desc())
+_PIECES = (
+    sa.select(log_chunks)
+    .where(_OF_JOB, _LATER, log_chunks.c.seq <= sa.bindparam("b_last", type_=sa.BigInteger))
+    .order_by(log_chunks.c.seq)
+)
 
 
-def _last_within(connection: Connection, sizes: sa.Select[tuple[int, int]], most_bytes: int) -> int | None:
-    """The last piece, in the order of the query, up to which all fit into `most_bytes`; the first in any case."""
+def _last_within(sizes: Sequence[Any], most_bytes: int) -> int | None:
+    """The last piece, in the order of `sizes`, up to which all fit into `most_bytes`; the first in any case."""
     last, room = None, most_bytes
-    for row in connection.execute(sizes):
+    for row in sizes:
         room -= row.size
         if last is not None and room < 0:
             break

@@ -44,11 +44,10 @@ class Readings:
         self._database = database
 
     def of_job(self, job_id: str, *, without_attempts: Collection[int] = ()) -> list[StepReading]:
-        query = sa.select(readings).where(readings.c.job_id == job_id).order_by(readings.c.seq)
-        if without_attempts:
-            query = query.where(readings.c.attempt.not_in(without_attempts))
+        query = _OF_JOB.where(readings.c.attempt.not_in(without_attempts)) if without_attempts else _OF_JOB
         with self._database.read() as connection:
-            return [known_fields(StepReading, dict(row)) for row in connection.execute(query).mappings()]
+            found = connection.execute(query, {"b_job": job_id}).mappings()
+            return [known_fields(StepReading, dict(row)) for row in found]
 
     def count(self, job_id: str) -> int:
         query = sa.select(sa.func.count()).where(readings.c.job_id == job_id)
@@ -120,6 +119,8 @@ class Readings:
 
 
 _LARGEST = 1e300  # to PostgreSQL, NaN is greater than every number
+
+_OF_JOB = sa.select(readings).where(readings.c.job_id == sa.bindparam("b_job")).order_by(readings.c.seq)
 
 _NUMBERED = (
     sa.select(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -49,16 +50,21 @@ class Runs:
 
     def lost_machines(self) -> tuple[int, float]:
         """How many attempts were lost after login, and for how many hours machines were held, over all stored jobs."""
+        with self._database.read() as connection:
+            failures, seconds = connection.execute(self._lost_machines).one()
+        return int(failures or 0), float(seconds or 0.0) / 3600
+
+    @cached_property
+    def _lost_machines(self) -> sa.Select[Any]:
         # The attempt that a user cancelled is counted as a failed one too.
         cancelled = sa.case((jobs.c.reason == Reason.CANCELLED_BY_USER.value, 1), else_=0)
         lost = sa.func.sum(
             sa.case((jobs.c.failed_after_login > cancelled, jobs.c.failed_after_login - cancelled), else_=0)
         )
         held = sa.func.sum(sa.func.coalesce(rentals.c.gone_at, self._database.now) - rentals.c.held_at)
-        with self._database.read() as connection:
-            failures = connection.execute(sa.select(lost)).scalar() or 0
-            seconds = connection.execute(sa.select(held).where(rentals.c.held_at.is_not(None))).scalar() or 0.0
-        return int(failures), float(seconds) / 3600
+        return sa.select(
+            sa.select(lost).scalar_subquery(), sa.select(held).where(rentals.c.held_at.is_not(None)).scalar_subquery()
+        )
 
     def facts(self, recipe: str, gpu: str, *, limit: int = 30) -> list[RunFacts]:
         """The latest runs of a recipe on a GPU, newest first; older ones no longer show what is usual."""

@@ -2,6 +2,7 @@
 
     store.series.contents(job_id)                                     # which tables there are, and how large
     store.series.read(job_id, "StepMetric", columns=("step", "loss"))   # {attempt: Table}
+    store.series.tables(job_id)                                       # {attempt: [Table, …]}
 
 Rows arrive in small blocks with the job's other writes; `merge` makes large ones of them. Like the log, a job's values
 have a size limit: rows beyond it are counted and dropped.
@@ -9,7 +10,7 @@ have a size limit: rows beyond it are counted and dropped.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -20,6 +21,7 @@ from sqlalchemy.engine import Connection
 from stationmaster.event_log import get_logger
 from stationmaster.series.blocks import Block, merged, replaced, runs_to_merge
 from stationmaster.series.codec import NotATable
+from stationmaster.series.schema import TABLES
 from stationmaster.series.table import Table, joined
 from stationmaster.series.thinning import thinned
 from stationmaster.store.bulk import append_rows
@@ -31,6 +33,8 @@ log = get_logger("stationmaster.store")
 _MANY_BLOCKS = 16  # of one table and attempt: as many are worth a merge
 _MEASURED = ("attempt", "name", "first_id", "last_id", "first_at", "last_at", "row_count")
 _IN_ORDER = (series_blocks.c.attempt, series_blocks.c.name, series_blocks.c.seq)
+_OF_JOB = sa.select(series_blocks).where(series_blocks.c.job_id == sa.bindparam("b_job")).order_by(*_IN_ORDER)
+_OF_ATTEMPTS = _OF_JOB.where(series_blocks.c.attempt.in_(sa.bindparam("b_attempts", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +116,19 @@ class Series:
         `start` and `end` are times: blocks without any row between them are not read. Neighbouring rows outside come
         along, since blocks are read whole.
         """
+        blocks = self.blocks(job_id, name, attempt=attempt, start=start, end=end)
+        return dict(_tables(job_id, blocks, columns))
+
+    def tables(self, job_id: str, *, attempts: Collection[int] | None = None) -> dict[int, list[Table]]:
+        """All tables of a job by attempt, those of `attempts` alone if given, in one query; rows as in `read`."""
+        query, values = (_OF_JOB, {}) if attempts is None else (_OF_ATTEMPTS, {"b_attempts": list(attempts)})
+        with self._database.read() as connection:
+            rows = connection.execute(query, {"b_job": job_id, **values}).mappings()
+            blocks = [_block(row) for row in rows if row["name"] in TABLES]
         found: dict[int, list[Table]] = {}
-        for block in self.blocks(job_id, name, attempt=attempt, start=start, end=end):
-            try:
-                found.setdefault(block.attempt, []).append(block.table(columns))
-            except NotATable as problem:  # by a newer version, or damaged: the others can still be read
-                log.warning("series.unreadable", job=job_id, table=name, problem=str(problem))
-        return {number: joined(tables) for number, tables in found.items() if tables}
+        for attempt, table in _tables(job_id, blocks):
+            found.setdefault(attempt, []).append(table)
+        return found
 
     def blocks(
         self,
@@ -332,6 +342,21 @@ def append(connection: Connection, made: Sequence[dict[str, Any]]) -> None:
 def _row(job_id: str, block: Block) -> dict[str, Any]:
     measured = {name: getattr(block, name) for name in _MEASURED}
     return {"job_id": job_id, **measured, "size": len(block.data), "data": block.data}
+
+
+def _tables(
+    job_id: str, blocks: Sequence[Block], columns: Collection[str] | None = None
+) -> Iterator[tuple[int, Table]]:
+    """Each attempt's tables, joined from blocks in their order; tables without a readable block are left out."""
+    for (attempt, name), group in groupby(blocks, key=lambda block: (block.attempt, block.name)):
+        readable = []
+        for block in group:
+            try:
+                readable.append(block.table(columns))
+            except NotATable as problem:  # by a newer version, or damaged: the others can still be read
+                log.warning("series.unreadable", job=job_id, table=name, problem=str(problem))
+        if readable:
+            yield attempt, joined(readable)
 
 
 def _block(row: sa.RowMapping) -> Block:

@@ -46,6 +46,17 @@ def test_a_log_is_read_as_it_was_written_and_page_by_page(store: Store) -> None:
     assert len(store.logs.of_job("a", limit=2)) == 2
 
 
+@pytest.mark.parametrize("count", [0, 499, 500, 501])
+def test_a_log_is_read_whole_however_its_pieces_fill_the_pages(store: Store, count: int) -> None:
+    lease = lease_on(store)
+    pieces = tuple(chunk(b"%d\n" % number, start=number) for number in range(count))
+    other = replace(chunk(b"of another attempt"), attempt=2)
+    store.leases.record(lease, Write(job=lease.job, logs=(*pieces, other)))
+    assert list(store.logs.chunks("a", attempt=1)) == list(pieces)
+    assert list(store.logs.chunks("a", attempt=2)) == [other]
+    assert list(store.logs.text("a")) == [piece.data for piece in (*pieces, other)]
+
+
 def test_a_flood_is_cut_at_the_cap_and_the_log_says_so_once(open_store: Callable[..., Store]) -> None:
     store = open_store(log_cap_bytes=CAP)
     lease = lease_on(store)

@@ -77,6 +77,20 @@ def test_attempts_are_apart(store: Store) -> None:
     assert store.series.read("a", "StepMetric", attempt=2) == {2: steps(1, 5)}
 
 
+def test_all_tables_are_read_at_once_and_of_the_wanted_attempts_alone(store: Store) -> None:
+    lease = write(store, lease_on(store), block(steps(1)), block(info(1)), block(steps(11)))
+    write(store, lease, block(steps(1, 5), attempt=2))
+    assert store.series.tables("a") == {1: [info(1), steps(1, 20)], 2: [steps(1, 5)]}
+    assert store.series.tables("a", attempts=(0, 2)) == {2: [steps(1, 5)]}
+    assert store.series.tables("b") == {}
+
+
+def test_a_table_of_a_newer_version_and_a_damaged_block_hide_no_other(store: Store) -> None:
+    newer, damaged = replace(block(steps(1)), name="NewTable"), replace(block(steps(11)), data=b"no table")
+    write(store, lease_on(store), newer, damaged, block(steps(21)), replace(block(info(1)), data=b"no table"))
+    assert store.series.tables("a") == {1: [steps(21)]}
+
+
 def test_blocks_outside_a_range_of_time_are_not_read(store: Store) -> None:
     write(store, lease_on(store), *(block(steps(first)) for first in (1, 11, 21)), block(info(1)))
     assert store.series.read("a", "StepMetric", start=1012.0, end=1015.0) == {1: steps(11)}

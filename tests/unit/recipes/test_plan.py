@@ -13,6 +13,7 @@ from stationmaster.errors import UserError
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.recipes.plan_steps import training_places
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import OutputKind, inside
 from tests.support.jobs.recipe_texts import small_recipe
@@ -48,6 +49,24 @@ def test_the_plan_of_tiny_lora_is_as_it_was() -> None:
 def test_arguments_under_a_condition_are_there_only_when_it_holds() -> None:
     assert plan_of().steps[0].argv == ("trainer", "demo", "--note=")
     assert plan_of(quick=True, steps=7).steps[0].argv == ("trainer", "demo", "--note=", "--quick", "7")
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        "",
+        "health: {argv: [check]}\n",
+        "runtime: podman\ncontainer: {image: x}\n",
+        "bootstrap:\n  - {name: a, argv: [a], timeout: 1m}\n  - {name: b, argv: [b], timeout: 1m}\n"
+        "health: {argv: [check]}\nruntime: podman\ncontainer: {image: x}\n",
+    ],
+    ids=["alone", "health", "image", "all"],
+)
+def test_the_place_of_the_training_is_known_without_the_plan(further: str) -> None:
+    recipe = small_recipe(("steps:\n  - name", f"{further}steps:\n  - name"))
+    identity = JobIdentity(id="j", name="n", trigger="t", attempt=1)
+    plan = render_plan(recipe, parameters=resolve(recipe, {}), job=identity, machine_root="/job")
+    assert training_places(recipe) == [place for place, step in enumerate(plan.steps) if step.training]
 
 
 def test_a_checkpoint_to_go_on_from_adds_the_resume_arguments() -> None:

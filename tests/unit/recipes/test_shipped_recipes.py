@@ -17,7 +17,8 @@ import yaml
 
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.places import BUILTIN
-from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.recipes.plan import JobIdentity, Plan, render_configs, render_plan
+from stationmaster.recipes.plan_steps import training_places
 from stationmaster.recipes.registry import find, lint, list_recipes
 from stationmaster.recipes.schema import StrParameter
 from tests.support.jobs.trainer_keys import AI_TOOLKIT, KOHYA_DATASET, KOHYA_TRAINING, Kinds, wrong_keys
@@ -74,6 +75,17 @@ def test_all_of_them_are_there_and_without_fault() -> None:
     assert [one.recipe.reference for one in found.recipes] == SHIPPED
     assert found.problems == ()
     assert [problem for one in found.recipes for problem in lint(one.file)] == []
+
+
+@pytest.mark.parametrize("reference", SHIPPED)
+def test_configs_and_places_of_the_training_are_known_without_the_plan(reference: str) -> None:
+    recipe, plan = find(reference).recipe, plan_of(reference)
+    identity = JobIdentity(id="01JOB", name="My portrait", trigger="ohwx", attempt=1)
+    configs = render_configs(
+        recipe, parameters=resolve(recipe, {}), job=identity, machine_root="/opt/stationmaster/jobs/01JOB"
+    )
+    assert configs == plan.configs
+    assert training_places(recipe) == [place for place, step in enumerate(plan.steps) if step.training]
 
 
 @pytest.mark.parametrize("resume", [False, True])

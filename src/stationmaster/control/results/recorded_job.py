@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from stationmaster.analysis.configs.base import TrainerConfig
 from stationmaster.analysis.configs.parameters import trainer_config_of
 from stationmaster.analysis.recorded_run import Experience, MarketOffer, RecordedRun
-from stationmaster.control.results.run_info import home_facts
+from stationmaster.control.results.run_info import KINDS_OF_FACTS, home_facts
 from stationmaster.errors import StationmasterError
-from stationmaster.model import Event, Job
+from stationmaster.model import Job
+from stationmaster.recipes.configs import ConfigFile
 from stationmaster.recipes.parameters import resolve
-from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.recipes.plan import JobIdentity, render_configs
+from stationmaster.recipes.plan_steps import training_places
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
 from stationmaster.series.joining import IMPORTED, join_attempts, steps_of_readings
-from stationmaster.series.schema import OWN_TABLES, TABLES
+from stationmaster.series.schema import OWN_TABLES
 from stationmaster.series.table import Table
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
@@ -41,7 +43,6 @@ def recorded_job(job: Job, sources: JobSources, *, attempt: int, is_running: boo
     """Read one attempt of a job. A recipe that was removed since only costs the config. Raises StoreError."""
     store = sources.store
     recipe = _recipe(job, sources.find_recipe)
-    plan = None if recipe is None else _plan(recipe, job)
     tables = _tables(job, store, attempt)
     facts = _home_facts(job, store, recipe, attempt=attempt)
     info = {**_machine_facts(tables.get("RunInfo")), **facts, **_thresholds(sources.monitoring)}
@@ -50,8 +51,8 @@ def recorded_job(job: Job, sources: JobSources, *, attempt: int, is_running: boo
         job_id=job.id,
         tables=tables,
         info={**info, "running": "1"} if is_running else info,
-        log=_log(job, store, attempt, plan),
-        config=None if recipe is None else _config(recipe, job, plan),
+        log=_log(job, store, attempt, recipe),
+        config=None if recipe is None else _config(recipe, job),
         experience=Experience(
             failures_per_hour=failures / hours if hours else None, failure_hours=hours, offers=tuple(sources.offers)
         ),
@@ -65,15 +66,8 @@ def known_at_home(job: Job, store: Store, find_recipe: Callable[[str], StoredRec
 
 def _home_facts(job: Job, store: Store, recipe: Recipe | None, *, attempt: int) -> dict[str, str]:
     framework = None if recipe is None or recipe.framework == "auto" else recipe.framework
-    costs = store.costs.of_job(job.id)
-    return home_facts(job, attempt=attempt, events=_events(job, store), costs=costs, framework=framework)
-
-
-def _events(job: Job, store: Store) -> list[Event]:
-    events: list[Event] = []
-    while page := store.events.of_job(job.id, after_version=events[-1].job_version if events else 0):
-        events += page
-    return events
+    events = store.events.of_jobs([job.id], kinds=KINDS_OF_FACTS)[job.id]
+    return home_facts(job, attempt=attempt, events=events, costs=store.costs.of_job(job.id), framework=framework)
 
 
 def _recipe(job: Job, find_recipe: Callable[[str], StoredRecipe]) -> Recipe | None:
@@ -83,30 +77,26 @@ def _recipe(job: Job, find_recipe: Callable[[str], StoredRecipe]) -> Recipe | No
         return None
 
 
-def _plan(recipe: Recipe, job: Job) -> Plan | None:
-    identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
-    try:
-        return render_plan(recipe, parameters=job.spec.parameters, job=identity, machine_root=_SOMEWHERE)
-    except StationmasterError:
-        return None
-
-
-def _config(recipe: Recipe, job: Job, plan: Plan | None) -> TrainerConfig | None:
+def _config(recipe: Recipe, job: Job) -> TrainerConfig | None:
     try:
         parameters = resolve(recipe, dict(job.spec.parameters))
-        return trainer_config_of(recipe, parameters, files=() if plan is None else plan.configs)
+        return trainer_config_of(recipe, parameters, files=_config_files(recipe, job))
     except StationmasterError:
         return None
+
+
+def _config_files(recipe: Recipe, job: Job) -> tuple[ConfigFile, ...]:
+    identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
+    try:
+        return render_configs(recipe, parameters=job.spec.parameters, job=identity, machine_root=_SOMEWHERE)
+    except StationmasterError:
+        return ()
 
 
 def _tables(job: Job, store: Store, attempt: int) -> dict[str, Table]:
     """Return the rows of the attempt alone; imported ones fill in, and the log's steps if none were recorded."""
-    found: dict[int, list[Table]] = {}
-    for name in TABLES:
-        if name not in OWN_TABLES:
-            for number, table in store.series.read(job.id, name).items():
-                found.setdefault(number, []).append(table)
-    own = {number: tables for number, tables in found.items() if number in (IMPORTED, attempt)}
+    found = store.series.tables(job.id, attempts=(IMPORTED, attempt))
+    own = {number: [table for table in tables if table.name not in OWN_TABLES] for number, tables in found.items()}
     if not any(table.name == "StepMetric" for tables in own.values() for table in tables):
         readings = [reading for reading in store.readings.of_job(job.id) if reading.attempt == attempt]
         if readings:
@@ -126,12 +116,12 @@ def _thresholds(monitoring: MonitoringSettings) -> dict[str, str]:
     return {name: str(value) for name in names if (value := getattr(monitoring, name)) != getattr(_USUAL, name)}
 
 
-def _log(job: Job, store: Store, attempt: int, plan: Plan | None) -> str:
-    """Return what the training step printed in its last try; the whole log where the plan is not known.
+def _log(job: Job, store: Store, attempt: int, recipe: Recipe | None) -> str:
+    """Return what the training step printed in its last try; the whole log where the recipe is not known.
 
     Rows and exit code are compared with how the log ends, and that of an earlier try ends with its own error.
     """
-    training = None if plan is None else {str(place) for place, step in enumerate(plan.steps) if step.training}
+    training = None if recipe is None else {str(place) for place in training_places(recipe)}
     kept, stream = bytearray(), ""
     for chunk in store.logs.chunks(job.id, attempt=attempt):
         if training is not None and chunk.stream.partition(".")[0] not in training:

@@ -16,6 +16,9 @@ _STOPPED_BY = {
     Reason.ANOMALY: "anomaly",
     Reason.STALLED: "stall",
 }
+KINDS_OF_FACTS = ("state", "step", "training_started")
+"""Events that the facts are read from."""
+
 _ENDED = ("done", "failed", "stopped")
 _SIGNAL_CODES = 128  # a shell reports signal 9 as 137
 
@@ -23,7 +26,9 @@ _SIGNAL_CODES = 128  # a shell reports signal 9 as 137
 def home_facts(
     job: Job, *, attempt: int, events: Sequence[Event], costs: Sequence[CostLine], framework: str | None
 ) -> dict[str, str]:
-    """Return the facts of one attempt of a job; what is not known is left out. `events` are all of the job's."""
+    """Return the facts of one attempt of a job; what is not known is left out. `events`: all of the job's
+    that are of `KINDS_OF_FACTS`.
+    """
     own = list(_events_of(attempt, events))
     started = next((event for event in own if event.kind == "training_started"), None)
     step = None if started is None else str(started.payload.get("step"))

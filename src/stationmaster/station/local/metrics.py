@@ -136,9 +136,8 @@ class LocalMetrics:
 
     def _run(self, subject: str, wanted: Mapping[str, Collection[str] | None] | None = None) -> RunSeries:
         """The tables of all attempts joined; of those in `wanted` only, with these columns (None: all of them)."""
-        attempts: dict[int, list[Table]] = {}
-        for name in TABLES if wanted is None else wanted:
-            columns = None if wanted is None else wanted[name]
+        attempts: dict[int, list[Table]] = self._store.series.tables(subject) if wanted is None else {}
+        for name, columns in (wanted or {}).items():
             for attempt, table in self._store.series.read(subject, name, columns=columns).items():
                 attempts.setdefault(attempt, []).append(table)
         if wanted is None or "StepMetric" in wanted:

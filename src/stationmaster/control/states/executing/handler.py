@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from stationmaster.control.flow.deciding import decided
@@ -50,6 +50,7 @@ from stationmaster.errors import (
 )
 from stationmaster.lifecycle import Move
 from stationmaster.model import Desired, Job, Reason
+from stationmaster.model.copying import changed
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.schema import Output
 from stationmaster.remote.status import Status
@@ -96,12 +97,12 @@ async def observe(visit: Visit, world: World) -> ExecutingView:
         # Only the provider knows whether the machine of a job that is to end still bills, and so whether its time runs.
         is_due = look_is_due(job, world.policy, now=visit.now)
         sighting = await sight(visit, world) if is_due else ANSWERING
-        view = replace(view, status=status, sighting=sighting)
-        return replace(view, watched=visit.watched, comparison=await compare(job, world))
+        view = changed(view, status=status, sighting=sighting)
+        return changed(view, watched=visit.watched, comparison=await compare(job, world))
     except RemoteError as problem:
         await drop_connection(job, world)
         is_false = isinstance(problem, MachineFault)
-        return replace(view, problem=str(problem), is_false=is_false, sighting=await sight(visit, world))
+        return changed(view, problem=str(problem), is_false=is_false, sighting=await sight(visit, world))
 
 
 def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
@@ -116,9 +117,9 @@ def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
     job = write.job
     # Requests of the user and the limit come first: nothing that the machine reports can delay them.
     if reason := _reason_to_stop(job, now=now):
-        return _stop_training(view, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
+        return _stop_training(view, changed(write, job=closing_begun(job, now=now)), status, reason, policy)
     if _has_more(write, status):
-        return Step(write=replace(write, due_in=0.0))
+        return Step(write=changed(write, due_in=0.0))
     if status.finished:
         return Step(write=_exited(write, status, view.outputs, now=now))
     if not status.supervisor.alive or status.needs_secrets:
@@ -139,8 +140,8 @@ def _with_closing_time(view: ExecutingView, policy: Policy) -> ExecutingView:
     job = closing_counted(view.visit.job, view.sighting, policy, now=view.visit.now)
     status = view.status
     if status is not None:
-        status = replace(status, outputs=declared(status.outputs, view.outputs))
-    return replace(view, visit=replace(view.visit, job=job), status=status)
+        status = changed(status, outputs=declared(status.outputs, view.outputs))
+    return changed(view, visit=changed(view.visit, job=job), status=status)
 
 
 def _has_more(write: Write, status: Status) -> bool:
@@ -159,7 +160,7 @@ def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Re
         return Step(write=_leave_running(write, reason, view))
     if status.finished:
         if _has_more(write, status):
-            return Step(write=replace(write, due_in=0.0))
+            return Step(write=changed(write, due_in=0.0))
         return Step(write=_exited(write, status, view.outputs, now=view.visit.now))
     if not _training_began(status):
         return _give_up(view, _BEFORE_TRAINING.get(reason, reason), "stopped before the training started")
@@ -168,30 +169,30 @@ def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Re
 
 def _left_alone(write: Write, reason: Reason, view: ExecutingView) -> Write:
     """The job ends and the training goes on; what it has saved so far is downloaded."""
-    job = replace(recovered(write.job), ending=replace(write.job.ending, reason=reason))
+    job = changed(recovered(write.job), ending=changed(write.job.ending, reason=reason))
     moved = go_on(job, Move.EXITED, now=view.visit.now, events=write.events)
-    return replace(write, job=moved.job, due_in=0.0, events=moved.events)
+    return changed(write, job=moved.job, due_in=0.0, events=moved.events)
 
 
 def _leave_running(write: Write, reason: Reason, view: ExecutingView) -> Write:
     """The stop had no effect or no answer: FETCHING_RESULTS asks once more, and the machine is destroyed after it."""
-    ending = replace(write.job.ending, reason=reason, unstopped=True, stops=0)
-    job = replace(recovered(write.job), ending=ending)
+    ending = changed(write.job.ending, reason=reason, unstopped=True, stops=0)
+    job = changed(recovered(write.job), ending=ending)
     event = NewEvent(kind="stop_without_effect", payload={"reason": reason.value})
     moved = go_on(job, Move.EXITED, now=view.visit.now, events=(*write.events, event, *end_events(job, view.outputs)))
-    return replace(write, job=moved.job, due_in=0.0, events=moved.events)
+    return changed(write, job=moved.job, due_in=0.0, events=moved.events)
 
 
 def _save_or_stop(view: ExecutingView, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
     """Have the training save, if it can, then stop it. Each is recorded before it is done."""
-    job = replace(write.job, ending=replace(write.job.ending, reason=reason))
+    job = changed(write.job, ending=changed(write.job.ending, reason=reason))
     saving = save_first(job, reason, view.stopping.save, view.visit.monitoring, now=view.visit.now)
     if saving is None:
-        job = replace(job, ending=replace(job.ending, stops=job.ending.stops + 1))
+        job = changed(job, ending=changed(job.ending, stops=job.ending.stops + 1))
         grace = min(view.stopping.grace, stop_limit(policy))
-        return Step(write=replace(write, job=job), then=Stop(grace_seconds=grace))
+        return Step(write=changed(write, job=job), then=Stop(grace_seconds=grace))
     events = (*write.events, *save_events(job, saving))
-    return Step(write=replace(write, job=saving, events=events), then=Save())
+    return Step(write=changed(write, job=saving, events=events), then=Save())
 
 
 def _give_up(view: ExecutingView, reason: Reason, explanation: str) -> Step[Action]:
@@ -216,7 +217,7 @@ def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
     if needs_reviving(sighting, job):
         stopped = marked_as_stopped(job, sighting)
         since = job.unreachable_since if job.unreachable_since is not None else view.visit.now
-        return Step(write=Write(job=replace(stopped, unreachable_since=since)), then=Revive(sighting=sighting))
+        return Step(write=Write(job=changed(stopped, unreachable_since=since)), then=Revive(sighting=sighting))
     if sighting.fate is Fate.MISSING:
         job = missed(job, sighting)
     return Step(write=cut_off(job, now=view.visit.now, policy=policy, problem=view.problem or "no answer"))
@@ -227,10 +228,10 @@ def _end_at_fault(job: Job, view: ExecutingView) -> Write:
     now = view.visit.now
     job = recovered(closing_begun(job, now=now))
     explanation = f"the machine's answers are false: {job.machine.fault}"
-    ending = replace(job.ending, reason=Reason.MACHINE_FAULT, explanation=explanation, unstopped=True, stops=0)
-    job = replace(job, ending=ending)
+    ending = changed(job.ending, reason=Reason.MACHINE_FAULT, explanation=explanation, unstopped=True, stops=0)
+    job = changed(job, ending=ending)
     events = (NewEvent(kind="machine_fault", payload={"problem": job.machine.fault}), *end_events(job, view.outputs))
-    return replace(go_on(job, Move.EXITED, now=now, events=events), due_in=0.0)
+    return changed(go_on(job, Move.EXITED, now=now, events=events), due_in=0.0)
 
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
@@ -262,10 +263,10 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     if job.spec.adopted is not None and reason in (Reason.FINISHED, Reason.STEP_FAILED):
         reason, explanation = adopted_end(job, status)
         found = (adopted_end_event(job, reason, explanation),)
-    job = replace(recovered(job), ending=replace(job.ending, reason=reason, explanation=explanation))
+    job = changed(recovered(job), ending=changed(job.ending, reason=reason, explanation=explanation))
     events = (*write.events, *found, *end_events(job, outputs))
     moved = go_on(job, Move.EXITED, now=now, events=events, checkpoints=write.checkpoints)
-    return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
+    return changed(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
 
 
 async def perform(action: Action, job: Job, view: ExecutingView, world: World) -> Write:
@@ -312,7 +313,7 @@ def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
 
 async def _judged(view: ExecutingView, world: World, visit: Visit, status: Status) -> tuple[Write, bool]:
     """The same decision as in any visit; following continues while the decision is to follow."""
-    step = await decided(HANDLER, replace(view, visit=visit, status=status, watched=True), world)
+    step = await decided(HANDLER, changed(view, visit=visit, status=status, watched=True), world)
     assert step.write is not None, "every status leads to a write"
     reads_on = step.then is None and step.write.job.state is visit.job.state
     is_due = comparison_due(step.write.job) is not None  # then end the stream: only a visit may query the store

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stationmaster.control.states.executing.machine_moments import gpu_count, machine_moments
 from stationmaster.model import Job, Progress, StepReading, Watching
+from stationmaster.model.copying import changed
 from stationmaster.parsers.base import ErrorKind, Reading, Summary
 from stationmaster.parsers.budget import Budget
 from stationmaster.parsers.patterns import UserPattern
@@ -80,7 +81,7 @@ def read_log(
     look = watch.look(status.wall) if status.training_alive else None
     readings = [_shifted(reading, _offset(job)) for reading in readings]
     return ReadLog(
-        watching=replace(
+        watching=changed(
             job.watching, reader=reader.state(), watch=watch.state(), signs=signs.state(), error_step=error_step
         ),
         progress=_progress(job.progress, reader, watch, readings, status, now=now, offset=_offset(job)),
@@ -115,14 +116,14 @@ def _shifted(reading: Reading, offset: int) -> Reading:
     if not offset or reading.step is None:
         return reading
     total = None if reading.total_steps is None else reading.total_steps + offset
-    return replace(reading, step=reading.step + offset, total_steps=total)
+    return changed(reading, step=reading.step + offset, total_steps=total)
 
 
 def _with_speed(reading: Reading, measured: float | None) -> Reading:
     """A step without a printed speed gets the measured one."""
     if reading.step is None or reading.steps_per_second is not None:
         return reading
-    return replace(reading, steps_per_second=measured)
+    return changed(reading, steps_per_second=measured)
 
 
 def _watch(job: Job, monitoring: MonitoringSettings) -> tuple[StallWatch, SignsOfLife]:
@@ -152,7 +153,7 @@ def since_of(job: Job, monitoring: MonitoringSettings) -> Since:
     read = Since.from_json(job.watching.since)
     if not monitoring.stall_detection.thresholds:
         return read
-    return replace(read, grain_seconds=min(_GRAIN_SECONDS, stall_policy(monitoring).min_window / _GRAINS_PER_WINDOW))
+    return changed(read, grain_seconds=min(_GRAIN_SECONDS, stall_policy(monitoring).min_window / _GRAINS_PER_WINDOW))
 
 
 def _training_streams(status: Status) -> frozenset[str]:
@@ -231,7 +232,7 @@ def _progress(
     step = None if read.step is None else read.step + offset
     losses = (reading.loss for reading in readings if reading.loss is not None)
     active = next((step.name for step in status.steps if step.state == "running"), None)
-    return replace(
+    return changed(
         before,
         step=step,
         total_steps=None if read.total_steps is None else read.total_steps + offset,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from stationmaster.control.flow.world import Visit
 from stationmaster.control.machine.sight import ANSWERING, Sighting
@@ -26,6 +26,7 @@ from stationmaster.control.states.executing.training_events import (
 )
 from stationmaster.control.states.executing.vitals import vitals_news
 from stationmaster.model import Checkpoint, Job, LogChunk, OutputFile, Watching
+from stationmaster.model.copying import changed
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.recipes.commands import StopRules
 from stationmaster.recipes.schema import Output, OutputKind
@@ -60,7 +61,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
     progress = log.progress
     checkpoints = _checkpoints(before, status.outputs, view.outputs)
     news = all_news(
-        replace(before, watching=_with_read(log, status, now=visit.now)),
+        changed(before, watching=_with_read(log, status, now=visit.now)),
         (
             lambda job: duration_news(job, now=visit.now),
             lambda job: step_news(job, status.steps, view.tries),
@@ -76,7 +77,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
     )
     return thinned(
         Write(
-            job=replace(news.job, progress=progress),
+            job=changed(news.job, progress=progress),
             due_in=_next_look(view, log, monitoring),
             logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
             readings=log.readings,
@@ -95,7 +96,7 @@ def _with_read(log: ReadLog, status: Status, *, now: float) -> Watching:
     since = Since.from_json(watching.since).after(status).to_json()
     outputs = {file.path: (file.size, file.mtime) for file in _models(status.outputs)}
     heartbeats = with_heartbeat(watching.heartbeats, log.progress, now=now)
-    return replace(watching, since=since, outputs=outputs, heartbeats=heartbeats)
+    return changed(watching, since=since, outputs=outputs, heartbeats=heartbeats)
 
 
 def _next_look(view: ExecutingView, log: ReadLog, monitoring: MonitoringSettings) -> float:

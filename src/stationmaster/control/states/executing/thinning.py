@@ -7,11 +7,11 @@ fewer of them with every visit, and never more than the limit in all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
 from stationmaster.model import Watching
+from stationmaster.model.copying import changed
 from stationmaster.model.intake_limits import JOB_CHECKPOINTS, JOB_EVENTS, JOB_READINGS
 from stationmaster.store.writes import NewEvent, Write
 
@@ -35,15 +35,15 @@ def thinned(write: Write) -> Write:
     checkpoints = write.checkpoints[: _room(watching, "checkpoints")]
     kept = {"readings": len(readings), "events": len(events), "checkpoints": len(checkpoints)}
     fresh = tuple(kind for kind in LIMITS if kept[kind] < sent[kind] and kind not in watching.thinned)
-    watching = replace(
+    watching = changed(
         watching,
         recorded={kind: watching.recorded.get(kind, 0) + kept[kind] for kind in LIMITS},
         thinned=(*watching.thinned, *fresh),
     )
     notes = (NewEvent(kind="thinned", payload={"what": kind, "most": LIMITS[kind]}) for kind in fresh)
-    return replace(
+    return changed(
         write,
-        job=replace(write.job, watching=watching),
+        job=changed(write.job, watching=watching),
         readings=readings,
         events=(*events, *notes),
         checkpoints=checkpoints,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from stationmaster.control.flow.step import recovered
 from stationmaster.control.machine.keepalive import unwritable_noted
 from stationmaster.durations import format_duration
 from stationmaster.model import Alert, Job, Progress, Reason
+from stationmaster.model.copying import changed
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output
 from stationmaster.remote.status import HealthReport, StepStatus
@@ -56,9 +57,9 @@ def all_news(job: Job, judges: Iterable[Callable[[Job], News]]) -> News:
 def answer_news(job: Job) -> News:
     """The machine has answered: failures in a row are forgotten, and an alert about its silence is cleared."""
     cleared = ("silence",) if job.unreachable_since is not None else ()
-    machine = replace(job.machine, absences=0, gone_read_at=None, transfer=None)
+    machine = changed(job.machine, absences=0, gone_read_at=None, transfer=None)
     after = recovered(job)
-    after = replace(after, machine=machine, setbacks=replace(after.setbacks, faults=0))
+    after = changed(after, machine=machine, setbacks=changed(after.setbacks, faults=0))
     return News(job=after, cleared_alerts=cleared)
 
 
@@ -83,20 +84,20 @@ def step_news(job: Job, steps: Sequence[StepStatus], tries: Mapping[str, int] | 
     """
     known = job.watching.steps or {}
     begun = [step for step in steps if step.state != "pending"]
-    changed = [step for step in begun if known.get(step.name) != _progress_of(step)]
+    moved = [step for step in begun if known.get(step.name) != _progress_of(step)]
     training = next((step for step in begun if step.training), None)
     has_trained = job.watching.trained or any(step.training and step.name in known for step in steps)
     allowed = tries or {}
     events = (
-        *(NewEvent(kind="step", payload=_step_payload(step, allowed.get(step.name))) for step in changed),
+        *(NewEvent(kind="step", payload=_step_payload(step, allowed.get(step.name))) for step in moved),
         *(() if training is None or has_trained else _training_started(job, training)),
     )
-    watching = replace(
+    watching = changed(
         job.watching,
         steps={step.name: _progress_of(step) for step in begun},
         trained=job.watching.trained or training is not None,
     )
-    return News(job=replace(job, watching=watching), events=events)
+    return News(job=changed(job, watching=watching), events=events)
 
 
 def _training_started(job: Job, step: StepStatus) -> tuple[NewEvent, ...]:
@@ -112,8 +113,8 @@ def milestone_news(job: Job, progress: Progress) -> News:
     if not passed:
         return News(job=job)
     payload = {"percent": passed[-1], **_where(progress), "loss": progress.loss, "eta_seconds": progress.eta_seconds}
-    watching = replace(job.watching, milestone=passed[-1])
-    return News(job=replace(job, watching=watching), events=(NewEvent(kind="milestone", payload=payload),))
+    watching = changed(job.watching, milestone=passed[-1])
+    return News(job=changed(job, watching=watching), events=(NewEvent(kind="milestone", payload=payload),))
 
 
 def epoch_news(job: Job, progress: Progress, *, names_beginning: bool = False) -> News:
@@ -128,8 +129,8 @@ def epoch_news(job: Job, progress: Progress, *, names_beginning: bool = False) -
     if progress.total_steps and 0 <= step - told_at < _EPOCH_SHARE * progress.total_steps:
         return News(job=job)
     payload = {"epoch": math.floor(after) - names_beginning, **_where(progress)}
-    watching = replace(job.watching, epoch_event_step=step)
-    return News(job=replace(job, watching=watching), events=(NewEvent(kind="epoch_ended", payload=payload),))
+    watching = changed(job.watching, epoch_event_step=step)
+    return News(job=changed(job, watching=watching), events=(NewEvent(kind="epoch_ended", payload=payload),))
 
 
 def stall_news(
@@ -141,9 +142,9 @@ def stall_news(
     grace = monitoring.grace_period / 60 if monitoring.stall_detection.terminate else None
     more = {"grace_minutes": grace, "checkpointStep": checkpoint_step(job, outputs)}
     is_over = event.kind == TERMINATE
-    watching = replace(job.watching, stalled=job.watching.stalled or is_over)
+    watching = changed(job.watching, stalled=job.watching.stalled or is_over)
     return News(
-        job=replace(job, watching=watching),
+        job=changed(job, watching=watching),
         events=(NewEvent(kind=event.kind, payload={**event.analysis.as_json(), **more}),),
         alerts=(_stall_alert(job, event, monitoring),) if event.kind == FLAGGED else (),
         cleared_alerts=(_STALL_ALERT,) if is_over or event.kind == CLEARED else (),
@@ -168,7 +169,7 @@ def health_news(job: Job, report: HealthReport | None) -> News:
     """A change in what the recipe's own health check reports: an alert while it fails."""
     was_well = job.watching.health_ok is not False
     is_well = was_well if report is None else report.ok
-    after = replace(job, watching=replace(job.watching, health_ok=is_well))
+    after = changed(job, watching=changed(job.watching, health_ok=is_well))
     if report is None or is_well == was_well:
         return News(job=after)
     if is_well:

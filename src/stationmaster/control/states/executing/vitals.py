@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from stationmaster.control.results.run_facts import gpu_samples
@@ -13,6 +12,7 @@ from stationmaster.control.states.executing.log_watch import ReadLog
 from stationmaster.control.states.executing.memory_peaks import extended_peaks, memory_peaks
 from stationmaster.control.states.executing.training_events import News
 from stationmaster.model import Alert, Checkpoint, Job, Progress
+from stationmaster.model.copying import changed
 from stationmaster.money import MicroDollars, cost
 from stationmaster.parsers.base import ErrorKind, Reading
 from stationmaster.remote.status import Status
@@ -49,14 +49,14 @@ def vitals_news(
     """Add the status to the vital signs kept so far, and judge them; each kind of anomaly is news once."""
     kept = _extended(job.watching.vitals or {}, status, log.log_readings, checkpoints, now=now)
     known = list(job.watching.anomalies)
-    progress = log.progress if log.is_measured else replace(log.progress, eta_seconds=None)  # the first ones are wild
+    progress = log.progress if log.is_measured else changed(log.progress, eta_seconds=None)  # the first ones are wild
     vitals = _vitals(job, kept, progress, monitoring, now=now)
     reactions = read_reactions(monitoring.reactions)
     findings = find_anomalies(vitals, reactions, reported=known) if status.training_alive else []
     unusual = comparison.outliers if comparison else ()
     findings += [with_reaction(anomaly, reactions) for anomaly in unusual if anomaly.name not in known]
     known += [finding.anomaly.name for finding in findings]
-    watching = replace(
+    watching = changed(
         job.watching,
         vitals=kept,
         anomalies=tuple(known),
@@ -65,7 +65,7 @@ def vitals_news(
         compared=comparison.percent if comparison else job.watching.compared,
     )
     return News(
-        job=replace(job, watching=watching),
+        job=changed(job, watching=watching),
         events=tuple(_anomaly_event(finding) for finding in findings),
         alerts=tuple(
             Alert(kind=finding.anomaly.kind, job_id=job.id, message=finding.anomaly.evidence)

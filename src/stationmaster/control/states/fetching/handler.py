@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.control.flow.kept_checkpoints import checkpoint_note
@@ -80,6 +80,7 @@ from stationmaster.errors import (
 )
 from stationmaster.lifecycle import CONTINUED, PARKED, Move, is_parked, may_try_again
 from stationmaster.model import Checkpoint, CostLine, Desired, Fetching, Job, OutputFile, Reason, Rental
+from stationmaster.model.copying import changed
 from stationmaster.providers.base import CanStop
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind, Recipe
@@ -125,7 +126,7 @@ async def observe(visit: Visit, world: World) -> FetchingView:
     if job.unreachable_since is None and not is_due and not is_parked(job):
         return view
     _, costs = await world.bills.of(job.id)
-    return replace(view, sighting=await sight(visit, world), costs=costs)
+    return changed(view, sighting=await sight(visit, world), costs=costs)
 
 
 def decide(view: FetchingView, policy: Policy) -> Step[Action]:
@@ -134,10 +135,10 @@ def decide(view: FetchingView, policy: Policy) -> Step[Action]:
     costs = costs_as_seen(view.costs, view.sighting, now=now)
     step = _next(job, view, policy)
     if step.write is not None:
-        return replace(step, write=replace(step.write, costs=(*step.write.costs, *costs)))
+        return changed(step, write=changed(step.write, costs=(*step.write.costs, *costs)))
     if job is view.visit.job and not costs:
         return step
-    return replace(step, write=Write(job=job, costs=costs))
+    return changed(step, write=Write(job=job, costs=costs))
 
 
 def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
@@ -163,7 +164,7 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     if wanted is None:
         return Step(then=TakeInventory())
     if not wanted and view.can_stop and _found_no_model(job):
-        again = replace(job, fetching=replace(job.fetching, wanted=None))
+        again = changed(job, fetching=changed(job.fetching, wanted=None))
         problem = f"no model was found below {_output_of(job)} although the training is over"
         return Step(write=parked(again, problem, policy, now=now))
     if not wanted and job.fetching.further_checkpoints and not _is_kept_elsewhere(job, policy):
@@ -204,7 +205,7 @@ def _parked_step(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     if is_asked_again(job):
         again = closing_begun(taken_up_again(job), now=view.visit.now)
         # The machine is stopped: the next visit looks for it at the provider.
-        again = replace(again, unreachable_since=view.visit.now)
+        again = changed(again, unreachable_since=view.visit.now)
         return Step(write=wait(again, 0.0, rentals=_running_again(view.sighting), cleared_alerts=(PARKED,)))
     comes_next = while_parked(job, view.sighting, policy, can_stop=view.can_stop, now=view.visit.now)
     return Step(then=comes_next) if isinstance(comes_next, Park) else Step(write=comes_next)
@@ -212,7 +213,7 @@ def _parked_step(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
 
 def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
     """The rental as the sweep should see it: its machine is no longer stopped."""
-    return () if sighting.rental is None else (replace(sighting.rental, stopped_at=None),)
+    return () if sighting.rental is None else (changed(sighting.rental, stopped_at=None),)
 
 
 def _out_of_time(job: Job, view: FetchingView, policy: Policy) -> Write:
@@ -243,7 +244,7 @@ def finish_incomplete(job: Job, reason: Reason, why: str, *, now: float) -> Writ
     """Nothing more can be downloaded: with the model safe the job continues, else the attempt is lost."""
     if job.has_model_of_attempt:
         event = NewEvent(kind="results_incomplete", payload={"problem": f"{why} before all files were downloaded"})
-        return replace(_all_safe(job, now=now), events=(event, *_all_safe(job, now=now).events))
+        return changed(_all_safe(job, now=now), events=(event, *_all_safe(job, now=now).events))
     return give_up(job, reason, now=now, explanation=f"{why} before a model was downloaded{checkpoint_note(job)}")
 
 
@@ -256,14 +257,14 @@ def _all_fetched(job: Job, *, now: float) -> Write:
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
-    machine = replace(job.machine, transfer=None, absences=0, gone_read_at=None)
-    done = replace(job, fetching=replace(job.fetching, wanted=None), machine=machine)
+    machine = changed(job.machine, transfer=None, absences=0, gone_read_at=None)
+    done = changed(job, fetching=changed(job.fetching, wanted=None), machine=machine)
     interrupted = job.ending.reason if job.ending.reason in CONTINUED else None
     ending = job.ending.reason if interrupted is None else _ending_of(interrupted, done, now=now)
     if ending is not None and ending is interrupted:
         explanation = f"{_WHY_INTERRUPTED[ending]}; its files were downloaded{checkpoint_note(done)}"
         return give_up(done, ending, now=now, explanation=explanation)
-    return go_on(replace(done, ending=replace(done.ending, reason=ending)), Move.MODEL_SAFE, now=now)
+    return go_on(changed(done, ending=changed(done.ending, reason=ending)), Move.MODEL_SAFE, now=now)
 
 
 def _ending_of(interrupted: Reason, job: Job, *, now: float) -> Reason:
@@ -349,7 +350,7 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
         further_checkpoints=tuple(further),
         furthest=max(steps, default=None),
     )
-    after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
+    after = changed(recovered(job), fetching=fetching, ending=changed(job.ending, unstopped=False))
     left_out = left_out_events(inventory.left_out + too_large, cap_bytes=artifacts.cap_bytes)
     return wait(after, 0.0, checkpoints=checkpoints, events=(*noted, *refused_events(listed, outputs), *left_out))
 
@@ -359,8 +360,8 @@ def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
     assert job.fetching.wanted, "the broken file was the next to download"
     (broken, *rest), spare = job.fetching.wanted, job.fetching.spare_models
     event = NewEvent(kind="model_broken", payload={"path": broken.path, "problem": str(problem)})
-    next_best = replace(job.fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
-    after = replace(recovered(job), fetching=next_best, machine=replace(job.machine, transfer=None))
+    next_best = changed(job.fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
+    after = changed(recovered(job), fetching=next_best, machine=changed(job.machine, transfer=None))
     return wait(after, 0.0, events=(event,))
 
 
@@ -376,7 +377,7 @@ def _after_fault(
         return without_false_file(after, action.file, problem, is_further=action.is_further)
     if after.machine.fault is not None:
         return finish_incomplete(after, Reason.MACHINE_FAULT, f"the machine's answers were false ({problem})", now=now)
-    return wait(replace(after, fetching=Fetching()), seconds, events=first)
+    return wait(changed(after, fetching=Fetching()), seconds, events=first)
 
 
 def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> float | None:
@@ -387,7 +388,7 @@ def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy)
 
 def _without_first(job: Job) -> Job:
     """The job without the next file to download."""
-    return replace(job, fetching=replace(job.fetching, wanted=(job.fetching.wanted or ())[1:]))
+    return changed(job, fetching=changed(job.fetching, wanted=(job.fetching.wanted or ())[1:]))
 
 
 def _timed_out(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
@@ -403,7 +404,7 @@ def _timed_out(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy
 async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -> Write:
     safe = await _download(file, job, view, world)
     if safe.kind == OutputKind.STATE:
-        safe = replace(safe, step=job.fetching.furthest)
+        safe = changed(safe, step=job.fetching.furthest)
     after = _without_first(_progressed(job))
     events: tuple[NewEvent, ...] = ()
     if safe.kind == OutputKind.CHECKPOINT:
@@ -418,8 +419,8 @@ async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -
 
 async def _fetch_further(file: OutputFile, job: Job, view: FetchingView, world: World) -> Write:
     """Download a checkpoint beside the model. One that is not sound is left out: the model is safe without it."""
-    after = replace(
-        _progressed(job), fetching=replace(job.fetching, further_checkpoints=job.fetching.further_checkpoints[1:])
+    after = changed(
+        _progressed(job), fetching=changed(job.fetching, further_checkpoints=job.fetching.further_checkpoints[1:])
     )
     try:
         safe = await _download(file, job, view, world)
@@ -442,11 +443,11 @@ async def _download(file: OutputFile, job: Job, view: FetchingView, world: World
     if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
         await asyncio.to_thread(open_safetensors, target)
     checkpoint = checkpoint_of(job, file, view.visit.recipe.outputs)
-    return replace(checkpoint, location=str(target), verified_at=view.visit.now)
+    return changed(checkpoint, location=str(target), verified_at=view.visit.now)
 
 
 def _progressed(job: Job) -> Job:
-    return replace(recovered(job), machine=replace(job.machine, transfer=None))
+    return changed(recovered(job), machine=changed(job.machine, transfer=None))
 
 
 def _take_collected(file: OutputFile, job: Job, target: Path) -> None:

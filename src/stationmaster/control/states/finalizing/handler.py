@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from stationmaster.event_log import get_logger
 from stationmaster.files import write_atomically
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import CATALOGUED, REGISTERED, Checkpoint, Desired, Job, Reason, Registering
+from stationmaster.model.copying import changed
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import NewEvent, Write
 
@@ -129,10 +130,10 @@ async def _catalogue(reason: Reason, job: Job, visit: Visit, world: World) -> Wr
     model = await entry(job, reason, visit.recipe, world, now=visit.now)
     if model is None:
         return wait(notes.with_done(job, CATALOGUED), 0.0)
-    model = replace(model, registration=first_registration(model, world.policy, now=visit.now))
+    model = changed(model, registration=first_registration(model, world.policy, now=visit.now))
     due = model.registration.state is Registering.DUE
     event = NewEvent(kind="catalogued", payload={"model": model.slug, "note": model.registration.note})
-    done = notes.with_done(notes.with_delivery(job, replace(notes.delivery_of(job), register=due)), CATALOGUED)
+    done = notes.with_done(notes.with_delivery(job, changed(notes.delivery_of(job), register=due)), CATALOGUED)
     return wait(done, 0.0, models=(model,), events=(event,))
 
 
@@ -163,7 +164,7 @@ async def _checkpoints_to_delete(job: Job, world: World) -> tuple[Checkpoint, ..
         return ()
     places = {one.location for one in job.collection.checkpoints}
     rows = await world.ask_store(world.store.checkpoints.of_job, job.id) if places else []
-    return tuple(replace(row, location=None, verified_at=None) for row in rows if row.location in places)
+    return tuple(changed(row, location=None, verified_at=None) for row in rows if row.location in places)
 
 
 async def _acknowledge(job: Job, world: World) -> None:

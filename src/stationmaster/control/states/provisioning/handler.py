@@ -7,7 +7,7 @@ list everything again, and only then repeat the create on the same offer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stationmaster.control.flow.listings import labelled, shows_absence
 from stationmaster.control.flow.policy import Policy
@@ -48,6 +48,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
+from stationmaster.model.copying import changed
 from stationmaster.offers import NoOffer
 from stationmaster.providers.base import CanRelabel, Provider
 from stationmaster.store.writes import NewEvent, Write
@@ -141,7 +142,7 @@ async def observe(visit: Visit, world: World) -> ProvisioningView:
         if not listed.may_create:
             return listed
         market = await look_at_market(visit, rental, world)
-        return replace(listed, market=replace(market, asked_at=await world.now()))
+        return changed(listed, market=changed(market, asked_at=await world.now()))
     except ProviderError as problem:
         return NoAnswer(visit=visit, rental=rental, problem=problem)
 
@@ -209,7 +210,7 @@ def _ask_or_adopt(view: Listed, policy: Policy) -> Step[Action]:
     offer = view.rental.offer or market.best_offer(job)
     if offer is None:
         return Step(write=_wait_for_an_offer(view, market, policy))
-    asked = replace(view.rental, create_sent_at=market.asked_at, offer=offer, account=view.listing.account)
+    asked = changed(view.rental, create_sent_at=market.asked_at, offer=offer, account=view.listing.account)
     events = _other_offer_events(job, market, offer) if view.rental.offer is None else ()
     return Step(write=Write(job=job, rentals=(asked,), events=events), then=Create(rental=asked, offer=offer))
 
@@ -236,13 +237,13 @@ def _market(view: ProvisioningView) -> Market | None:
 
 def _wait_for_its_turn(job: Job, reason: str, *, now: float, policy: Policy) -> Write:
     """Wait for as long as it takes: other jobs use what it needs."""
-    waiting = replace(job, state_since=now, machine=replace(job.machine, waits_for=reason))
+    waiting = changed(job, state_since=now, machine=changed(job.machine, waits_for=reason))
     event = NewEvent(kind="waiting_for_turn", payload={"reason": reason})
     return wait(waiting, policy.room_look_seconds, events=() if job.machine.waits_for == reason else (event,))
 
 
 def _at_its_turn(job: Job) -> Job:
-    return replace(job, machine=replace(job.machine, waits_for=None))
+    return changed(job, machine=changed(job.machine, waits_for=None))
 
 
 def _wait_for_an_offer(view: Listed, market: Market, policy: Policy) -> Write:
@@ -291,7 +292,7 @@ def _until_reachable(view: Listed, policy: Policy) -> Step[Action]:
     if extra:
         return Step(write=with_surplus(job, rental, extra, now=view.visit.now), then=_discarding(extra))
     if rental.absent_listings:  # it is there after all: only absences in a row count
-        return Step(write=wait(job, 0.0, rentals=(replace(rental, absent_listings=0),)))
+        return Step(write=wait(job, 0.0, rentals=(changed(rental, absent_listings=0),)))
     if machine.status in _USELESS:  # it holds no data yet: another machine is ready sooner than this one is back
         explanation = machine.message or f"the provider reports that the machine is {machine.status.value.lower()}"
         return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, explanation))
@@ -306,14 +307,14 @@ def _starting(job: Job, machine: Machine) -> Job:
     message = (machine.message or "")[:_LONGEST_MESSAGE] or None
     if message == job.machine.starting:
         return job
-    return replace(job, machine=replace(job.machine, starting=message))
+    return changed(job, machine=changed(job.machine, starting=message))
 
 
 def _missing(view: Listed, policy: Policy) -> Write:
     rental = view.rental
     if not shows_absence(view.listing, account=rental.account):
         return wait(view.visit.job, policy.provider_look_seconds, alerts=_slow_alerts(view, policy))
-    counted = replace(rental, absent_listings=rental.absent_listings + 1)
+    counted = changed(rental, absent_listings=rental.absent_listings + 1)
     if counted.absent_listings < _ABSENCES:
         return wait(view.visit.job, policy.provider_look_seconds, rentals=(counted,))
     return _give_up(view, Reason.MACHINE_NOT_READY, "the machine vanished before it could be used")
@@ -326,7 +327,7 @@ def _give_up(view: ProvisioningView, reason: Reason, explanation: str) -> Write:
         if reason is Reason.MACHINE_NOT_READY
         else ()
     )
-    return replace(write, bad_machines=blamed)
+    return changed(write, bad_machines=blamed)
 
 
 def _slow_alerts(view: ProvisioningView, policy: Policy) -> tuple[Alert, ...]:
@@ -353,7 +354,7 @@ async def perform(action: Action, job: Job, view: ProvisioningView, world: World
 async def _create(action: Create, job: Job, view: ProvisioningView, world: World) -> Write:
     provider = world.provider(job.spec.provider)
     want = requirements(job, view.visit.recipe)
-    unsent = replace(action.rental, create_sent_at=None, offer=None)
+    unsent = changed(action.rental, create_sent_at=None, offer=None)
     view.visit.guard.check()  # the last check before sending: a process that was suspended here must not rent
     try:
         if job.spec.adopted is not None and job.spec.adopted.release:
@@ -361,17 +362,17 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
         else:
             provider_id = await provider.create(action.offer, label=action.rental.label, want=want)
     except NoCapacity as problem:
-        return replace(_offer_refused(action, job, view, world.policy, str(problem)), rentals=(unsent,))
+        return changed(_offer_refused(action, job, view, world.policy, str(problem)), rentals=(unsent,))
     except ProviderBusy as problem:
         after, seconds, _ = failed_try(job, world.policy)
         return wait(after, max(seconds, problem.retry_after_seconds or 0.0), rentals=(unsent,))
     except AccessRefused as problem:
-        return replace(_give_up(view, Reason.ACCESS_REFUSED, str(problem)), rentals=(unsent,))
+        return changed(_give_up(view, Reason.ACCESS_REFUSED, str(problem)), rentals=(unsent,))
     except AnswerLost as problem:
         event = NewEvent(kind="create_unanswered", payload={"problem": str(problem)})
         return wait(job, provider.create_limit_seconds, events=(event,))
     except ProviderError as problem:  # any other refusal: nothing was rented, and a retry would not help
-        return replace(_give_up(view, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
+        return changed(_give_up(view, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
     machine = Machine(
         provider_id=provider_id,
         label=action.rental.label,
@@ -402,7 +403,7 @@ def _offer_refused(action: Create, job: Job, view: ProvisioningView, policy: Pol
     others = market is not None and any(offer.id not in refused for offer in market.offers)
     if len(refused) >= (_MOST_REFUSALS if others else _REFUSALS):
         return _give_up(view, Reason.NO_OFFER, problem)
-    after, seconds, _ = failed_try(replace(job, machine=replace(job.machine, refused_offers=refused)), policy)
+    after, seconds, _ = failed_try(changed(job, machine=changed(job.machine, refused_offers=refused)), policy)
     event = NewEvent(kind="create_refused", payload={"problem": problem})
     return wait(after, policy.provider_look_seconds if others else seconds, events=(event,))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stationmaster.control.billing.paying import with_settlement
 from stationmaster.control.flow.policy import Policy
@@ -35,6 +35,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
+from stationmaster.model.copying import changed
 from stationmaster.providers.base import CanRelabel
 from stationmaster.store.writes import NewEvent, Write
 
@@ -83,11 +84,11 @@ async def observe(visit: Visit, world: World) -> ReleasingView:
         cleanup_limit=cleanup_limit(visit, world),
     )
     if not any(_may_exist(rental) for rental in not_gone(rentals)):
-        return replace(view, evidence=_NOTHING_RENTED)  # a provider that refuses us must not prevent the end of the job
+        return changed(view, evidence=_NOTHING_RENTED)  # a provider that refuses us must not prevent the end of the job
     try:
-        return replace(view, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
+        return changed(view, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
     except ProviderError as problem:
-        return replace(view, problem=str(problem))
+        return changed(view, problem=str(problem))
 
 
 def _may_exist(rental: Rental) -> bool:
@@ -127,7 +128,7 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
     if len(gone) == len(rentals) and analysis_is_due(job, view.visit):
         return Step(write=write, then=Analyse())
     if gone and len(gone) == len(rentals) and job.outcome is not None:
-        return Step(write=replace(write, due_in=0.0))  # a stage of its own: everybody sees that the machine is gone
+        return Step(write=changed(write, due_in=0.0))  # a stage of its own: everybody sees that the machine is gone
     if len(gone) == len(rentals):
         over = _all_gone(write, job, now=now, policy=policy)
         lines = {(line.rental_label, line.kind): line for line in (*view.costs, *write.costs)}.values()
@@ -137,9 +138,9 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
     doomed += [rental.provider_id for rental in surplus]
     alerts = _release_alerts(view, policy)
     if not doomed:
-        return Step(write=replace(write, due_in=policy.provider_look_seconds, alerts=alerts))
+        return Step(write=changed(write, due_in=policy.provider_look_seconds, alerts=alerts))
     ids = tuple(provider_id for provider_id in doomed if provider_id is not None)
-    return Step(write=replace(write, alerts=alerts), then=Destroy(provider_ids=ids))
+    return Step(write=changed(write, alerts=alerts), then=Destroy(provider_ids=ids))
 
 
 def _blamed(job: Job, rentals: tuple[Rental, ...]) -> tuple[BadMachine, ...]:
@@ -219,10 +220,10 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
     costs, rentals, events = write.costs, write.rentals, write.events
     if job.outcome is not None:
         ended = go_on(job, Move.ALL_GONE, now=now, events=events, rentals=rentals, costs=costs)
-        return replace(ended, due_in=None, cleared_alerts=("release", "silence", "provisioning", PARKED))
+        return changed(ended, due_in=None, cleared_alerts=("release", "silence", "provisioning", PARKED))
     failed = job.failed_before_login + job.failed_after_login
     again = go_on(job.next_attempt(), Move.TRY_AGAIN, now=now, events=events, rentals=rentals, costs=costs)
-    return replace(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence", PARKED))
+    return changed(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence", PARKED))
 
 
 def _release_alerts(view: ReleasingView, policy: Policy) -> tuple[Alert, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from stationmaster.errors import DiskFull, MachineFault, RemoteError, TransferFa
 from stationmaster.files import sha256_of, write_atomically
 from stationmaster.lifecycle import Move
 from stationmaster.model import Collected, Job, Reason
+from stationmaster.model.copying import changed
 from stationmaster.recipes.adopted import attached
 from stationmaster.recipes.configs import ConfigFile
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
@@ -115,10 +116,10 @@ async def perform(_action: Send, job: Job, view: TransferringView, world: World)
     except (RemoteError, DiskFull) as problem:
         return _send_failed(job, problem, now=now, world=world)
     offset = step_offset(job, sent.resumed, view.visit.recipe)
-    after = replace(
+    after = changed(
         recovered(job),
-        machine=replace(job.machine, absences=0, gone_read_at=None, transfer=None),
-        watching=replace(job.watching, step_offset=offset),
+        machine=changed(job.machine, absences=0, gone_read_at=None, transfer=None),
+        watching=changed(job.watching, step_offset=offset),
     )
     return go_on(after, Move.DATA_VERIFIED, now=now, events=(*_data_events(job, sent), *_resume_events(sent.resumed)))
 
@@ -148,7 +149,7 @@ def _send_failed(job: Job, problem: RemoteError | DiskFull, *, now: float, world
     is_false = isinstance(problem, MachineFault)
     reason = Reason.MACHINE_FAULT if is_false else Reason.TRANSFER_FAILED
     written = give_up(at_fault(job, str(problem)) if is_false else job, reason, now=now, explanation=str(problem))
-    return replace(written, events=(event, *written.events))
+    return changed(written, events=(event, *written.events))
 
 
 async def _send(job: Job, visit: Visit, world: World) -> Sent:
