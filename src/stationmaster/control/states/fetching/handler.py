@@ -326,7 +326,7 @@ async def _bring_home(action: TakeInventory | Deliver | Fetch, job: Job, view: F
 def _with_unwritable(write: Write, problem: str | None) -> Write:
     """The write with the fact that the machine can write nothing, which prevents no download."""
     after, events = unwritable_noted(write.job, problem)
-    return replace(write, job=after, events=(*write.events, *events))
+    return changed(write, job=after, events=(*write.events, *events))
 
 
 async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
