@@ -44,7 +44,7 @@ check: .stamps/dev web-check  ## check types, lint and import contracts
 	$(BIN)/mypy
 	@for folder in $$(dirname src/stationmaster/recipes/builtin/*/*.py | sort -u); do (cd $$folder && $(CURDIR)/$(BIN)/mypy \
 		--strict --ignore-missing-imports --cache-dir $(CURDIR)/.mypy_cache/recipes *.py) || exit 1; done
-	$(BIN)/lint-imports >.stamps/layers || { cat .stamps/layers; exit 1; }
+	$(BIN)/lint-imports --no-cache >.stamps/layers || { cat .stamps/layers; exit 1; }
 
 # The page's types are made from the API's own description, so that a renamed field is an error here. What has passed is
 # not checked again until a file of the page, or that description, has changed.
@@ -57,6 +57,7 @@ web-check: page .stamps/web
 web/openapi.json: .stamps/dev always
 	@$(BIN)/python -m scripts.write_openapi $@
 
+.PHONY: always
 always:
 
 test-slow: setup  ## run the slow tests
