@@ -20,7 +20,7 @@ async def test_a_tool_is_gone_when_asking_it_was_interrupted(tmp_path: Path) -> 
     write_tool(
         tmp_path, "slow-smi", f"#!/bin/sh\necho $$ > {started}.new && mv {started}.new {started}\nexec sleep 600\n"
     )
-    asking = asyncio.create_task(tools_in({"PATH": f"{tmp_path}:{os.environ['PATH']}"})("slow-smi"))
+    asking = asyncio.ensure_future(tools_in({"PATH": f"{tmp_path}:{os.environ['PATH']}"})("slow-smi"))
     await until(started.exists, what="a tool that runs")
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
