@@ -36,6 +36,7 @@ _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
   download                                   download files from a bucket; reads their addresses from stdin
   preflight [--no-allocation]                check disk, GPUs and driver
   look                                       print what is known of a training that was started by hand; asked on stdin
+  serve [--token TEXT] [--idle S]            answer verbs from stdin until it ends or is silent for S seconds
 """
 
 _LARGEST_CHUNK_BYTES = 1 << 26  # read into memory at once
@@ -259,30 +260,10 @@ def _look(root: Root, options: Options, arguments: list[str]) -> int:
     return _print(look(sys.stdin.buffer.read()))
 
 
-def _supervise(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.steps.supervise import supervise
+def _serve(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.serve import serve
 
-    # No shim or step may inherit the lock, or the next supervisor could not start.
-    os.set_inheritable(int(arguments[0]), False)
-    supervise(root)
-    return 0
-
-
-def _shim(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.steps.shim import run_shim
-
-    run_shim(root, int(arguments[0]), int(arguments[1]))
-    return 0
-
-
-def _record(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.steps.recording import record
-    from trackside.steps.supervisor_lock import sign_lock
-
-    lock = int(arguments[2])
-    os.set_inheritable(lock, False)  # no program that the sampler starts may keep it
-    sign_lock(lock)
-    record(root, int(arguments[0]), int(arguments[1]))
+    serve(run_verb, root.path, token=options.get("token", ""), idle_seconds=_seconds(options, "idle", 60.0))
     return 0
 
 
@@ -352,7 +333,5 @@ _VERBS = {
     "download": _Verb(_download, []),
     "preflight": _Verb(_preflight, ["no-allocation"]),
     "look": _Verb(_look, []),
-    "supervise": _Verb(_supervise, [], fewest=1, most=1),
-    "shim": _Verb(_shim, [], fewest=2, most=2),
-    "record": _Verb(_record, [], fewest=3, most=3),
+    "serve": _Verb(_serve, ["token=", "idle="]),
 }

@@ -187,6 +187,34 @@ class SupportsMany(Protocol):
         """
 
 
+class Conversation(Protocol):
+    """A running command that reads what it is sent and answers."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection is still used: a command on one that was given up may never answer."""
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes to its standard input. Raises OSError when nobody reads them any more."""
+
+    async def read(self, n: int = -1, /) -> bytes:
+        """Return some of what it printed; empty at its end, also when the connection is lost."""
+
+    async def close(self) -> None:
+        """End the command."""
+
+    async def give_up(self) -> None:
+        """End the command that did not answer in time, and whatever connection it used."""
+
+
+@runtime_checkable
+class SupportsConversations(Protocol):
+    """A Remote that can also keep a command running and ask it repeatedly."""
+
+    async def converse(self, argv: Sequence[str], *, timeout: float) -> Conversation:
+        """Start a command. Raises CommandFailed where that is impossible."""
+
+
 async def check(
     remote: Remote,
     argv: Sequence[str],

@@ -27,6 +27,7 @@ from stationmaster.model.intake_limits import (
     VERB_BYTES,
 )
 from stationmaster.remote.base import Completed, Remote, require_success, too_long
+from stationmaster.remote.kept_trackside import KeptTrackside
 from stationmaster.remote.status import (
     Since,
     Status,
@@ -103,9 +104,14 @@ class Host:
         python: str = "python3",
         time_limit_seconds: float = 30.0,
         file_time_limit_seconds: float = 1800.0,
+        kept: KeptTrackside | None = None,
     ) -> None:
-        """`file_time_limit_seconds` is the timeout of verbs that read whole files: hash, unpack, inventory, logs."""
+        """`file_time_limit_seconds` is the timeout of verbs that read whole files: hash, unpack, inventory, logs.
+
+        Most verbs run in `kept` where it is given, the others in a process each.
+        """
         self.remote = remote
+        self._run = remote.run if kept is None else kept.run
         self.root = root.rstrip("/") or "/"
         self._pyz = self.path("trackside.pyz")
         self._python = python
@@ -157,7 +163,7 @@ class Host:
     async def unpack(self, archive: str, directory: str, sha256: str) -> Unpacked:
         """Unpack the archive into `directory`. Raises TransferFailed if the archive has another hash."""
         argv = self._argv("unpack", archive, directory, "--sha256", sha256)
-        done = await self.remote.run(argv, timeout=self._file_limit)
+        done = await self._run(argv, timeout=self._file_limit)
         answer = _last_object(done.stdout)
         if answer is not None and answer.get("ok") is False:
             found = parse_text(answer.get("sha256"), NAME_CHARACTERS)
@@ -188,12 +194,12 @@ class Host:
     async def visit(self, alone_seconds: float) -> None:
         """Record for the machine's guard how long a training may run without another visit."""
         argv = self._argv("visit", "--alone", f"{alone_seconds:.0f}")
-        require_success(argv, await self.remote.run(argv, timeout=self._limit))
+        require_success(argv, await self._run(argv, timeout=self._limit))
 
     async def acknowledge(self) -> None:
         """Record for the machine's guard that all results are safe at home."""
         argv = self._argv("acknowledge")
-        require_success(argv, await self.remote.run(argv, timeout=self._limit))
+        require_success(argv, await self._run(argv, timeout=self._limit))
 
     async def carry_out(self, verb: str, order: Mapping[str, Any], *, further_seconds: float = 0.0) -> dict[str, Any]:
         """Run a verb that takes an order on standard input, the only way to pass signed addresses; its answer."""
@@ -319,7 +325,7 @@ class Host:
         self, argv: Sequence[str], *, limit: float, input: bytes | None = None, further_bytes: int = 0
     ) -> dict[str, Any]:
         most_bytes = VERB_BYTES.get(argv[_VERB_AT], ANSWER_BYTES) + further_bytes
-        return _answer(argv, await self.remote.run(argv, input=input, timeout=limit, most_bytes=most_bytes))
+        return _answer(argv, await self._run(argv, input=input, timeout=limit, most_bytes=most_bytes))
 
 
 class _UnfinishedLine:

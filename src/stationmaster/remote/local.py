@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import BinaryIO, TypeVar
 
-from stationmaster.errors import FalseFile, TransferFailed, Unreachable
+from stationmaster.errors import CommandFailed, FalseFile, TransferFailed, Unreachable
 from stationmaster.model.intake_limits import ANSWER_BYTES
 from stationmaster.remote.base import (
     SMALL_CALL_SECONDS,
@@ -78,6 +78,13 @@ class LocalRemote:
                 yield LocalStream(process, errors, name=command_name(argv), timeout_idle=timeout_idle)
             finally:
                 await _end_group(process)
+
+    async def converse(self, argv: Sequence[str], *, timeout: float) -> LocalConversation:
+        """Start a command that is asked repeatedly."""
+        try:
+            return LocalConversation(await self._spawn(argv, env=None, stdin=PIPE, stderr=DEVNULL))
+        except OSError as problem:
+            raise CommandFailed(f"{argv[0]}: {problem.strerror}") from problem
 
     async def push(
         self,
@@ -185,6 +192,32 @@ class LocalStream:
                 return await awaitable
         except TimeoutError:
             raise no_answer(self._name, self._timeout_idle or 0.0) from None
+
+
+class LocalConversation:
+    """One local process that is asked repeatedly."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @property
+    def is_open(self) -> bool:
+        return self._process.returncode is None
+
+    async def send(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(data)
+        await self._process.stdin.drain()
+
+    async def read(self, n: int = -1, /) -> bytes:
+        assert self._process.stdout is not None
+        return await self._process.stdout.read(n)
+
+    async def close(self) -> None:
+        await _end_group(self._process)
+
+    async def give_up(self) -> None:
+        await self.close()
 
 
 def _could_not_start(argv: Sequence[str], problem: OSError) -> Completed:

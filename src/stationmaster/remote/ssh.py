@@ -97,6 +97,18 @@ class SshRemote:
                 _abandon(process)
                 errors.cancel()
 
+    async def converse(self, argv: Sequence[str], *, timeout: float) -> SshConversation:
+        """Start a command that is asked repeatedly. It holds one channel until it is closed."""
+        command = _command_line(argv, dict(self._target.environment))
+        async with AsyncExitStack() as opened:
+            async with self._limited(command_name(argv), timeout):
+                link = await opened.enter_async_context(self._using(timeout))
+                await opened.enter_async_context(link.channels)
+                opening = partial(link.connection.create_process, command, encoding=None, stderr=asyncssh.DEVNULL)
+                with unreachable_when_lost(self._name):
+                    process = await open_channel(opening)
+            return SshConversation(process, link, opened.pop_all(), retire=self._retire)
+
     async def push(
         self,
         local: Path,
@@ -384,6 +396,51 @@ class SshStream:
     async def _next_chunk(self) -> bytes:
         async with self._limited():
             return await self._process.stdout.read(_CHUNK_BYTES)
+
+
+class SshConversation:
+    """One remote process that is asked repeatedly."""
+
+    def __init__(
+        self,
+        process: asyncssh.SSHClientProcess[bytes],
+        link: _Link,
+        opened: AsyncExitStack,
+        *,
+        retire: Callable[[], None],
+    ) -> None:
+        self._process = process
+        self._link = link
+        self._opened = opened
+        self._retire = retire
+
+    @property
+    def is_open(self) -> bool:
+        return not self._link.retired and not self._link.connection.is_closed() and self._process.returncode is None
+
+    async def send(self, data: bytes) -> None:
+        try:
+            self._process.stdin.write(data)
+            await self._process.stdin.drain()
+        except asyncssh.Error as problem:
+            raise BrokenPipeError from problem
+
+    async def read(self, n: int = -1, /) -> bytes:
+        with suppress(asyncssh.Error, OSError):
+            return await self._process.stdout.read(n)
+        return b""
+
+    async def close(self) -> None:
+        """Close its standard input, which ends it, and the channel."""
+        with suppress(OSError, asyncssh.Error):
+            self._process.stdin.write_eof()
+        _abandon(self._process)
+        await self._opened.aclose()
+
+    async def give_up(self) -> None:
+        if not self._link.retired:
+            self._retire()
+        await self.close()
 
 
 def _extending(limit: asyncio.Timeout, idle_seconds: float, progress: Progress | None) -> Progress:

@@ -6,9 +6,9 @@ import os
 import time
 
 from trackside.machine import clock
+from trackside.machine.locks import is_locked
 from trackside.metrics.locations import journal_folder
 from trackside.root import Root
-from trackside.steps.recorder_process import is_recording
 from trackside.steps.supervisor_lock import is_supervised
 
 _LIMIT_SECONDS = 2.0
@@ -22,7 +22,7 @@ def fold_leftovers_of_dead(root: Root, database: str, *, ended: float | None, wa
     `ended` is when the plan finished, None while it runs. Returns False if rows of a finished plan are still to come.
     """
     if ended is None:
-        if is_recording(root):
+        if is_locked(root.recorder_lock):
             return True
     elif wall - ended < _RECORDER_SECONDS and not _await_recorder(root):
         return False
@@ -38,7 +38,7 @@ def _await_recorder(root: Root) -> bool:
     """Wait until recorder and supervisor have ended; False if that takes too long. Both are done within a second."""
     deadline = clock.seconds_since_boot() + _LIMIT_SECONDS
     # A supervisor that is alive after the end waits for its recorder, or is about to start it.
-    while is_recording(root) or is_supervised(root):
+    while is_locked(root.recorder_lock) or is_supervised(root):
         if clock.seconds_since_boot() > deadline:
             return False
         time.sleep(_POLL_SECONDS)

@@ -11,7 +11,7 @@ from trackside.machine.clock import Moment, moment_from_record, seconds_between
 from trackside.records import read_record, write_record
 from trackside.root import Root
 from trackside.steps import containers
-from trackside.steps.launch import own_command, spawn_in_session, step_environment
+from trackside.steps.launch import run_in_session, step_environment
 from trackside.steps.plan import HealthCheck, Plan
 from trackside.steps.tries import Facts
 
@@ -23,6 +23,7 @@ class HealthProbe:
 
     def __init__(self, root: Root, plan: Plan) -> None:
         self._root = root
+        self._plan = plan
         self._health = plan.health
         self._first = _first_step_after_health(plan)
         self._last: Moment | None = moment_from_record(read_record(root.health))
@@ -38,7 +39,10 @@ class HealthProbe:
             self._last = facts.now  # the step of that name has just passed
         elif waited >= self._health.every_seconds:
             self._last = facts.now
-            self._pid = spawn_in_session(own_command(self._root, "check"), env=os.environ)
+            self._pid = run_in_session(self._check)
+
+    def _check(self) -> None:
+        check_health(self._root, self._plan)
 
 
 def check_health(root: Root, plan: Plan) -> dict[str, Any]:

@@ -1,59 +1,57 @@
-"""Start trackside again, from its archive or from an installed package."""
+"""Run parts of trackside as processes of their own.
+
+They are forks that start no further Python: everything that they need has been imported by then, so an archive that
+home replaces later changes nothing for them.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
+import signal
+import traceback
 from typing import Callable, Mapping, NoReturn
 
-import trackside
-from trackside.code_cache import archive_path
 from trackside.errors import TracksideError
-from trackside.root import Root
 from trackside.steps.plan import Step
 
 
-def own_command(root: Root, *arguments: str) -> list[str]:
-    """Return the command line that runs this trackside, independent of working folder and PYTHONPATH."""
-    archive = archive_path()
-    if archive is not None:
-        itself = [archive]
-    else:
-        parent = os.path.dirname(os.path.dirname(os.path.abspath(trackside.__file__)))
-        start = "import sys; sys.path.insert(0, %r); from trackside.__main__ import main; sys.exit(main())" % parent
-        itself = ["-c", start]
-    part = ["--part", root.part] if root.part else []
-    return [sys.executable or "python3", *itself, "--root", root.path, *part, *arguments]
-
-
-def detach(command: list[str], *, log_path: str, keep: int, in_daemon: Callable[[], None]) -> None:
-    """Run a command as a daemon that inherits only the descriptor `keep`.
+def detach(run: Callable[[], None], *, log_path: str, keep: int, in_daemon: Callable[[], None]) -> None:
+    """Call `run` in a daemon that inherits only the descriptor `keep`.
 
     Returns once it runs in its own session, after `in_daemon` was called in it. Raises TracksideError otherwise.
     """
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
-        _become_daemon(command, log_path=log_path, keep=keep, writable=writable, in_daemon=in_daemon)
+        _become_daemon(run, log_path=log_path, keep=keep, writable=writable, in_daemon=in_daemon)
     os.close(writable)
     os.waitpid(child, 0)
     with open(readable, "rb") as pipe:
-        problem = pipe.read()  # ends when exec closes the other end
+        problem = pipe.read()  # ends when the daemon closes the other end
     if problem:
         raise TracksideError("cannot start the supervisor: %s" % problem.decode("utf-8", "replace"))
 
 
-def spawn_in_session(command: list[str], *, env: Mapping[str, str], keep: int | None = None) -> int:
-    """Run a command as a child in its own session, sharing our standard streams and the descriptor `keep`; its pid."""
+def run_in_session(run: Callable[[], None], *, env: Mapping[str, str] | None = None, keep: int | None = None) -> int:
+    """Call `run` in a child in its own session, with `env` added to its environment; the child's pid.
+
+    It shares our standard streams and the descriptor `keep`, and has nothing else of ours open: no lock may outlive us
+    in it.
+    """
     pid = os.fork()
     if pid == 0:
         try:
             os.setsid()
-            if keep is not None:
-                os.set_inheritable(keep, True)
-            os.execve(command[0], command, dict(env))
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _close_all_but({0, 1, 2} if keep is None else {0, 1, 2, keep})
+            os.environ.update(env or {})
+            run()
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - the caller's code must never go on in this process
+            traceback.print_exc()
         finally:
-            os._exit(127)
+            os._exit(1)
     return pid
 
 
@@ -63,22 +61,27 @@ def step_environment(step: Step) -> dict[str, str]:
 
 
 def _become_daemon(
-    command: list[str], *, log_path: str, keep: int, writable: int, in_daemon: Callable[[], None]
+    run: Callable[[], None], *, log_path: str, keep: int, writable: int, in_daemon: Callable[[], None]
 ) -> NoReturn:
     try:
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        os.umask(0o077)
-        _point_standard_streams(log_path)
-        _close_all_but({0, 1, 2, keep, writable})
-        os.set_inheritable(keep, True)
-        in_daemon()
-        os.execv(command[0], command)
-    except OSError as error:
-        os.write(writable, str(error).encode())
+        try:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            os.umask(0o077)
+            _point_standard_streams(log_path)
+            _close_all_but({0, 1, 2, keep, writable})
+            in_daemon()
+        except OSError as error:
+            os.write(writable, str(error).encode())
+            os._exit(1)
+        os.close(writable)
+        run()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - the caller's code must never go on in this process
+        traceback.print_exc()
     finally:
-        os._exit(127)
+        os._exit(1)
 
 
 def _point_standard_streams(log_path: str) -> None:

@@ -8,21 +8,16 @@ import time
 
 from trackside.machine import clock, locks
 from trackside.root import Root
-from trackside.steps.launch import own_command, spawn_in_session
+from trackside.steps.launch import run_in_session
 from trackside.steps.monitored_step import is_monitored
 from trackside.steps.plan import Plan
+from trackside.steps.recording import LOOK_NOW, record
+from trackside.steps.supervisor_lock import sign_lock
 from trackside.steps.tries import Try
 
 _RESTART_SECONDS = 10.0
 _END_SECONDS = 5.0  # for the last sample and fold
 _POLL_SECONDS = 0.05
-
-LOOK_NOW = signal.SIGURG  # a process that does not handle it yet ignores it
-
-
-def is_recording(root: Root) -> bool:
-    """Return whether a recorder is alive."""
-    return locks.is_locked(root.recorder_lock)
 
 
 class RecorderProcess:
@@ -73,8 +68,7 @@ class RecorderProcess:
         try:
             if locks.try_lock(lock):
                 step, number = recorded
-                command = own_command(self._root, "record", str(step), str(number), str(lock))
-                self._pid = spawn_in_session(command, env=os.environ, keep=lock)
+                self._pid = run_in_session(lambda: _record(self._root, step, number, lock), keep=lock)
                 self._recorded, self._started_at = recorded, moment
         finally:
             os.close(lock)
@@ -96,3 +90,8 @@ class RecorderProcess:
         self._killed = [pid for pid in self._killed if not os.waitpid(pid, os.WNOHANG)[0]]
         if self._pid and os.waitpid(self._pid, os.WNOHANG)[0]:
             self._pid = 0
+
+
+def _record(root: Root, step: int, number: int, lock: int) -> None:
+    sign_lock(lock)
+    record(root, step, number)

@@ -10,7 +10,7 @@ from trackside.machine import clock
 from trackside.root import Root
 from trackside.steps.decide import Finished, decide
 from trackside.steps.handover import discard_secrets, leave_secrets, look_for_secrets
-from trackside.steps.launch import detach, own_command
+from trackside.steps.launch import detach
 from trackside.steps.observe import Observer, settle
 from trackside.steps.plan import Plan
 from trackside.steps.supervisor_lock import is_supervised, sign_lock, take_supervisor_lock
@@ -43,8 +43,9 @@ def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
 
 
 def _launch(root: Root, lock: int) -> None:
-    command = own_command(root, "supervise", str(lock))
-    detach(command, log_path=root.supervisor_log, keep=lock, in_daemon=lambda: sign_lock(lock))
+    from trackside.steps.supervise import supervise  # slow to import, and most calls find a supervisor
+
+    detach(lambda: supervise(root), log_path=root.supervisor_log, keep=lock, in_daemon=lambda: sign_lock(lock))
 
 
 def _await_receipt(root: Root) -> None:

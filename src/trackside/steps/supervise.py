@@ -10,7 +10,13 @@ import time
 import traceback
 from typing import Any
 
-import trackside.steps.last_error  # noqa: F401 (import it now: home may replace the archive later)
+# What a step or its recorder imports only when it needs it, now: home may replace the archive later.
+import trackside.sampler.linux
+import trackside.sampler.macos
+import trackside.sampler.nvidia_smi
+import trackside.sampler.nvml
+import trackside.sampler.rocm_smi
+import trackside.steps.last_error  # noqa: F401
 from trackside.machine import clock
 from trackside.machine.gpu import GpuProbe
 from trackside.machine.locks import is_locked
@@ -20,10 +26,11 @@ from trackside.root import Root
 from trackside.steps.decide import Action, EndTry, Finished, StartTry, Watch, decide
 from trackside.steps.handover import discard_secrets, look_for_secrets
 from trackside.steps.health import HealthProbe
-from trackside.steps.launch import own_command, spawn_in_session
+from trackside.steps.launch import run_in_session
 from trackside.steps.observe import Observer, running_try, settle
 from trackside.steps.plan import Plan, read_plan
 from trackside.steps.recorder_process import RecorderProcess
+from trackside.steps.shim import run_shim
 from trackside.steps.step_records import finished_record, step_records
 from trackside.steps.stop import ask_to_end, force_to_end
 from trackside.steps.time_marks import MarkWriter
@@ -149,9 +156,9 @@ class Supervisor:
             return
         step = self._plan.steps[action.step]
         secrets = {name: self._secrets[name] for name in step.secrets}
-        command = own_command(self._root, "shim", str(action.step), str(action.number))
         _log("step %s, try %d" % (step.name, action.number))
-        self._shim = (spawn_in_session(command, env={**os.environ, **secrets}), action)
+        shim = run_in_session(lambda: run_shim(self._root, action.step, action.number), env=secrets)
+        self._shim = (shim, action)
         self._recorder.begin(action.step, action.number)
 
     def _reap(self) -> None:

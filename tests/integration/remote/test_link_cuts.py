@@ -21,13 +21,14 @@ MIB = 2**20
 
 
 @pytest.mark.parametrize("way", ["sftp", "rsync"])
-def test_a_file_survives_eight_cuts_each_way(sshd: Sshd, tmp_path: Path, way: str) -> None:
+def test_a_file_survives_a_cut_of_each_kind_each_way(sshd: Sshd, tmp_path: Path, way: str) -> None:
+    """With this seed each way has one cut of each kind, so late that a transfer from the start again is too much."""
     if way == "rsync":
         require("rsync")
 
     async def survive() -> None:
         async with asyncio.timeout(250), broken_link(sshd, tmp_path, way=way) as (host, proxy):
-            await move_there_and_back(host, proxy, tmp_path, size=64_000_000, cuts=8, seed=4)
+            await move_there_and_back(host, proxy, tmp_path, size=64_000_000, cuts=3, seed=34)
 
     asyncio.run(survive())
 

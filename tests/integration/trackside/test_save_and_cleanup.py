@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, step
+from tests.support.machines.trackside_bench import Bench, bench, is_alive, step
 from tests.support.waiting import until
 
 #: Counts the requests that reach it, and writes a checkpoint of that number in two pieces.
@@ -114,10 +114,10 @@ def test_a_step_whose_files_are_there_has_nothing_to_do(job: Bench) -> None:
     job.start()
     assert job.until_finished()["finished"]["result"] == "done"
     assert (job.root / "output" / "made.png").exists()
-    other = Bench(job.root.parent / "other", pyz=job.root / "trackside.pyz")
-    other.plan(step("train", "touch ../output/own.png", training=True), made)
-    other.start()
-    seen = other.until_finished()
+    with bench(job.root.parent / "other", pyz=job.root / "trackside.pyz") as other:
+        other.plan(step("train", "touch ../output/own.png", training=True), made)
+        other.start()
+        seen = other.until_finished()
     assert [one["state"] for one in seen["steps"]] == ["done", "done"]
     assert sorted(path.name for path in (other.root / "output").iterdir()) == ["own.png"]
 

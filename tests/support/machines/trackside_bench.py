@@ -14,7 +14,7 @@ import zipapp
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import trackside
 from tests.support.waiting import until
@@ -55,6 +55,43 @@ def step(name: str, script: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "argv": ["/bin/sh", "-c", script], **more}
 
 
+class Serving:
+    """A trackside that is kept running; its verbs run in forks, without a start of Python for each."""
+
+    def __init__(self, command: list[str], root: Path, environment: dict[str, str]) -> None:
+        self.environment = dict(environment)
+        serve = [*command, "--root", str(root), "serve", "--token", "ready", "--idle", "600"]
+        self._process = subprocess.Popen(serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+        self.is_ready = self._out.readline() == b"ready\n"
+
+    def run(self, argv: tuple[str, ...], stdin: bytes) -> subprocess.CompletedProcess[bytes] | None:
+        """The verb's result; None when it ended, as it does when the archive was replaced."""
+        request = {"argv": argv, "input": len(stdin), "most": 1 << 26}
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n" + stdin)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        line = self._out.readline()
+        if not line:
+            return None
+        head = json.loads(line)
+        stdout, stderr = self._out.read(head["stdout"]), self._out.read(head["stderr"])
+        return subprocess.CompletedProcess(argv, head["status"], stdout, stderr)
+
+    def end(self) -> None:
+        try:
+            self._process.communicate(timeout=DEADLINE_SECONDS)
+        except BrokenPipeError:
+            self._process.wait(timeout=DEADLINE_SECONDS)
+
+    @property
+    def _out(self) -> IO[bytes]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+
 class Bench:
     """One job's root and the verbs on it."""
 
@@ -62,6 +99,7 @@ class Bench:
         self.root = root
         self.own = root / ".trackside"
         self.environment = {**os.environ}
+        self._serving: Serving | None = None
         root.mkdir(parents=True, exist_ok=True)
         if pyz is not None:
             shutil.copy(pyz, root / "trackside.pyz")
@@ -72,6 +110,24 @@ class Bench:
         (self.root / "plan.json").write_text(json.dumps(record))
 
     def run(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Run a verb, in a fork of a trackside that is kept running."""
+        if self._serving is not None and self._serving.environment != self.environment:
+            self.end_serving()
+        if self._serving is None:
+            self._serving = Serving(self.command, self.root, self.environment)
+        done = self._serving.run(arguments, stdin) if self._serving.is_ready else None
+        if done is None:
+            self.end_serving()
+            return self.run_alone(*arguments, stdin=stdin)
+        return done
+
+    def end_serving(self) -> None:
+        serving, self._serving = self._serving, None
+        if serving is not None:
+            serving.end()
+
+    def run_alone(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Run a verb in a Python of its own."""
         return subprocess.run(
             [*self.command, "--root", str(self.root), *arguments],
             input=stdin,
@@ -130,6 +186,7 @@ class Bench:
     def clean_up(self) -> None:
         """End what this bench started: the stop keeps a shim on its way from beginning, the noted pids get the rest."""
         self.run("stop", "--grace", "0")
+        self.end_serving()
         noted = [
             self.own / "supervisor.lock",
             self.own / "recorder.lock",

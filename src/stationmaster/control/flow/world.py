@@ -25,6 +25,7 @@ from stationmaster.recipes.schema import Recipe
 from stationmaster.recipes.wishes import recipe_for
 from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
+from stationmaster.remote.kept_trackside import KeptTrackside
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
@@ -124,6 +125,7 @@ class World:
     past_runs: BatchedQuery[tuple[str, str], list[RunFacts]] = field(init=False)  # by recipe and GPU
     _clock: BatchedQuery[None, float] = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)
+    _kept: dict[str, KeptTrackside] = field(default_factory=dict)
     _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -161,6 +163,7 @@ class World:
         """The connection to a machine, kept open from visit to visit."""
         if label not in self._remotes:
             self._remotes[label] = self.connect(access)
+            self._kept[label] = KeptTrackside(self._remotes[label])
         return self._remotes[label]
 
     def host(self, job: Job, label: str, access: Access) -> Host:
@@ -168,13 +171,16 @@ class World:
             self.remote(label, access),
             root=f"{access.job_root}/{job.id}",
             time_limit_seconds=self.policy.ssh.answer,
+            kept=self._kept[label],
         )
 
     def rules(self, job: Job) -> Rules:
         return Rules(job.spec, self.recipe, self.policy.monitoring)
 
     async def forget_remote(self, label: str) -> None:
-        remote = self._remotes.pop(label, None)
+        remote, kept = self._remotes.pop(label, None), self._kept.pop(label, None)
+        if kept is not None:
+            await kept.close()
         if remote is not None:
             await remote.close()
 
