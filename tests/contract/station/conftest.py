@@ -16,10 +16,6 @@ from tests.support.jobs.submitting import submit
 OpenWorld = Callable[..., LocalWorld]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "stations(*names): the stations that the test asks, instead of the usual ones")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "station_kind" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("stations")
