@@ -75,6 +75,7 @@ test-integrations: setup  ## train with transformers, accelerate, Lightning and 
 
 chaos: setup  ## run hundreds of seeded crashes and fault storms; SEEDS=500 STORMS=300 SEED=1 LANES=6 by default
 	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-6}
+	$(BIN)/pytest -q tests/chaos -m slow --slow
 	$(BIN)/python -m tests.chaos.link_marathon
 	$(BIN)/python -m tests.chaos.delivery_marathon --runs $${DELIVERIES:-200} --seed $${SEED:-1}
 	$(BIN)/python -m tests.chaos.money_marathon --runs 200
