@@ -39,7 +39,7 @@ class HealthProbe:
             self._last = facts.now  # the step of that name has just passed
         elif waited >= self._health.every_seconds:
             self._last = facts.now
-            self._pid = run_in_session(self._check)
+            self._pid = run_in_session("health-check", self._check)
 
     def _check(self) -> None:
         check_health(self._root, self._plan)

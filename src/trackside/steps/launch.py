@@ -15,15 +15,15 @@ from trackside.errors import TracksideError
 from trackside.steps.plan import Step
 
 
-def detach(run: Callable[[], None], *, log_path: str, keep: int, in_daemon: Callable[[], None]) -> None:
-    """Call `run` in a daemon that inherits only the descriptor `keep`.
+def detach(name: str, run: Callable[[], None], *, log_path: str, keep: int, in_daemon: Callable[[], None]) -> None:
+    """Call `run` in a daemon of this name that inherits only the descriptor `keep`.
 
     Returns once it runs in its own session, after `in_daemon` was called in it. Raises TracksideError otherwise.
     """
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
-        _become_daemon(run, log_path=log_path, keep=keep, writable=writable, in_daemon=in_daemon)
+        _become_daemon(name, run, log_path=log_path, keep=keep, writable=writable, in_daemon=in_daemon)
     os.close(writable)
     os.waitpid(child, 0)
     with open(readable, "rb") as pipe:
@@ -32,8 +32,10 @@ def detach(run: Callable[[], None], *, log_path: str, keep: int, in_daemon: Call
         raise TracksideError("cannot start the supervisor: %s" % problem.decode("utf-8", "replace"))
 
 
-def run_in_session(run: Callable[[], None], *, env: Mapping[str, str] | None = None, keep: int | None = None) -> int:
-    """Call `run` in a child in its own session, with `env` added to its environment; the child's pid.
+def run_in_session(
+    name: str, run: Callable[[], None], *, env: Mapping[str, str] | None = None, keep: int | None = None
+) -> int:
+    """Call `run` in a child of this name in its own session, with `env` added to its environment; the child's pid.
 
     It shares our standard streams and the descriptor `keep`, and has nothing else of ours open: no lock may outlive us
     in it.
@@ -46,6 +48,7 @@ def run_in_session(run: Callable[[], None], *, env: Mapping[str, str] | None = N
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _close_all_but({0, 1, 2} if keep is None else {0, 1, 2, keep})
             os.environ.update(env or {})
+            _rename_process(name)
             run()
             os._exit(0)
         except BaseException:  # noqa: BLE001 - the caller's code must never go on in this process
@@ -61,7 +64,7 @@ def step_environment(step: Step) -> dict[str, str]:
 
 
 def _become_daemon(
-    run: Callable[[], None], *, log_path: str, keep: int, writable: int, in_daemon: Callable[[], None]
+    name: str, run: Callable[[], None], *, log_path: str, keep: int, writable: int, in_daemon: Callable[[], None]
 ) -> NoReturn:
     try:
         try:
@@ -71,6 +74,7 @@ def _become_daemon(
             os.umask(0o077)
             _point_standard_streams(log_path)
             _close_all_but({0, 1, 2, keep, writable})
+            _rename_process(name)
             in_daemon()
         except OSError as error:
             os.write(writable, str(error).encode())
@@ -82,6 +86,15 @@ def _become_daemon(
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _rename_process(name: str) -> None:
+    """Show this process by its own name in `ps` and `top`: a fork keeps the command line of its verb."""
+    try:
+        with open("/proc/self/comm", "w") as file:
+            file.write(name)
+    except OSError:
+        pass  # only Linux can
 
 
 def _point_standard_streams(log_path: str) -> None:

@@ -68,7 +68,7 @@ class RecorderProcess:
         try:
             if locks.try_lock(lock):
                 step, number = recorded
-                self._pid = run_in_session(lambda: _record(self._root, step, number, lock), keep=lock)
+                self._pid = run_in_session("recorder", lambda: _record(self._root, step, number, lock), keep=lock)
                 self._recorded, self._started_at = recorded, moment
         finally:
             os.close(lock)

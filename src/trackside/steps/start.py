@@ -45,7 +45,13 @@ def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
 def _launch(root: Root, lock: int) -> None:
     from trackside.steps.supervise import supervise  # slow to import, and most calls find a supervisor
 
-    detach(lambda: supervise(root), log_path=root.supervisor_log, keep=lock, in_daemon=lambda: sign_lock(lock))
+    detach(
+        "supervisor",
+        lambda: supervise(root),
+        log_path=root.supervisor_log,
+        keep=lock,
+        in_daemon=lambda: sign_lock(lock),
+    )
 
 
 def _await_receipt(root: Root) -> None:

@@ -157,7 +157,7 @@ class Supervisor:
         step = self._plan.steps[action.step]
         secrets = {name: self._secrets[name] for name in step.secrets}
         _log("step %s, try %d" % (step.name, action.number))
-        shim = run_in_session(lambda: run_shim(self._root, action.step, action.number), env=secrets)
+        shim = run_in_session("shim", lambda: run_shim(self._root, action.step, action.number), env=secrets)
         self._shim = (shim, action)
         self._recorder.begin(action.step, action.number)
 

@@ -118,7 +118,7 @@ class LoopbackStation:
     def kill_helpers(self, randomness: random.Random) -> None:
         """trackside's supervisor and a shim, in either order, while a worker looks on; then that worker."""
         worker = self.start_worker()
-        for kind in randomness.sample(["supervise", "shim"], 2):
+        for kind in randomness.sample(["supervisor", "shim"], 2):
             self._kill_helper(kind)
         state = self.state()
         if is_alive(worker):
@@ -130,7 +130,7 @@ class LoopbackStation:
         found: list[int] = []
 
         def there() -> bool:
-            found[:] = [pid for pid in self.processes() if kind in command_line(pid)]
+            found[:] = [pid for pid in self.processes() if process_name(pid) == kind]
             return bool(found) or self.state() not in (State.TRANSFERRING_DATA, State.EXECUTING)
 
         self.until(there, f"a {kind} process")
@@ -209,8 +209,8 @@ def is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-def command_line(pid: int) -> list[str]:
+def process_name(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return Path(f"/proc/{pid}/comm").read_text().rstrip()
     except OSError:
-        return []  # ended meanwhile
+        return ""  # ended meanwhile
