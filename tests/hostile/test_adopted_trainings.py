@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench
+from tests.support.machines.trackside_bench import Bench, bench
 
 OURSELVES = os.getpid()
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Bench:
-    return Bench(tmp_path / "job", pyz=None)
+def job(tmp_path: Path) -> Iterator[Bench]:
+    with bench(tmp_path / "job", pyz=None) as made:
+        yield made
 
 
 def look(job: Bench, folder: Path, **changes: Any) -> Any:
