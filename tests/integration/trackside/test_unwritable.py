@@ -18,13 +18,16 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=True)
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def limit_files(job: Bench, kibibytes: int) -> None:
     """From now on no verb can write a file beyond that size: EFBIG."""
     job.command = ["/bin/sh", "-c", f'ulimit -S -f {kibibytes * 2}; exec "$@"', "sh", *job.command]
+    job.end_serving()
 
 
 def test_compiled_code_that_does_not_fit_is_left_out_and_the_next_call_works(tmp_path: Path) -> None:
