@@ -32,7 +32,8 @@ class ForkedCommand:
         request["leads_session"] = leads_session
         line = json.dumps(request).encode() + b"\n"
         sent = socket.send_fds(self._connection, [line], streams)
-        self._connection.sendall(line[sent:])
+        if sent < len(line):  # a quick command is over by now, and its server has closed the connection
+            self._connection.sendall(line[sent:])
         self._answers = self._connection.makefile()
         self.pid = int(self._answers.readline())
 

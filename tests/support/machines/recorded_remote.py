@@ -8,7 +8,7 @@ from typing import Any
 
 from stationmaster.model import Access
 from stationmaster.model.intake_limits import ANSWER_BYTES
-from stationmaster.remote.base import Completed, Remote
+from stationmaster.remote.base import Completed, Conversation, Remote
 
 
 class Recorded:
@@ -38,6 +38,10 @@ class Recorded:
         self._kept += [word.encode() for word in argv]
         return self._inner.stream(argv, **more)
 
+    async def converse(self, argv: Sequence[str], *, timeout: float) -> Conversation:
+        self._kept += [word.encode() for word in argv]
+        return RecordedConversation(await self._inner.converse(argv, timeout=timeout), self._kept)
+
     async def push(self, local: Path, remote: str, **more: Any) -> None:
         self._kept += [remote.encode(), local.read_bytes()]
         await self._inner.push(local, remote, **more)
@@ -45,6 +49,21 @@ class Recorded:
     async def push_spans(self, local: Path, remote: str, spans: Any, **more: Any) -> None:
         self._kept += [remote.encode(), local.read_bytes()]
         await self._inner.push_spans(local, remote, spans, **more)
+
+
+class RecordedConversation:
+    """A command that is asked repeatedly, with everything that it is sent."""
+
+    def __init__(self, inner: Conversation, kept: list[bytes]) -> None:
+        self._inner = inner
+        self._kept = kept
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def send(self, data: bytes) -> None:
+        self._kept.append(data)
+        await self._inner.send(data)
 
 
 def recorded(connect: Callable[[Access], Remote], kept: list[bytes]) -> Callable[[Access], Remote]:

@@ -63,7 +63,7 @@ STORED = """{
   "waits_for": "job a is first", "absences": 1, "gone_read_at": 17.5, "starts": 2, "started_at": 18.5,
   "starting": "loading",
   "transfer": {"way": "fetching", "bytes": 5, "total": 9, "bytes_per_second": 2.5, "eta_seconds": null},
-  "cleanup": {"since": 12.0, "state": "done"}, "fault": "a false size",
+  "cleanup": {"since": 12.0, "state": "done"}, "fault": "a false size", "unwritable": "the disk is full",
   "ending": "STALLED", "ending_explanation": "it stood still", "save": {"state": "saving", "at": 3.0},
   "stops": 2, "unstopped": true, "closing": {"spent": 1.5, "at": 4.0, "stopped": 0.0},
   "parked": {"at": 5.0, "why": "no time", "seq": 3}, "further": "MACHINE_LOST", "further_explanation": "gone",
@@ -96,6 +96,7 @@ STORED = """{
     "done": ["samples"], "register": true, "samples": [{"url": "a.png", "text": "a cat"}]},
   "hold": 720000, "hard_limit_at": 14400.0, "rate_per_hour": 360000, "paid_until": 7200.0,
   "heartbeats": [{"at": 60.0, "step": "train", "percent": 12.5, "eta_seconds": 420.0}], "failures": 4, "trips": 1,
+  "setback": "it did not answer",
   "faults": 2, "recorded": {"readings": 9}, "thinned": ["events"]
 }"""
 
@@ -129,6 +130,7 @@ KNOWN: dict[str, Any] = {
         transfer=Transfer(way="fetching", bytes=5, total=9, bytes_per_second=2.5),
         cleanup=Cleanup(since=12.0, state="done"),
         fault="a false size",
+        unwritable="the disk is full",
     ),
     "ending": Ending(
         reason=Reason.STALLED,
@@ -206,7 +208,7 @@ KNOWN: dict[str, Any] = {
     "funding": Funding(
         hold=MicroDollars(720_000), hard_limit_at=14_400.0, rate_per_hour=MicroDollars(360_000), paid_until=7200.0
     ),
-    "setbacks": Setbacks(faults=2, failures=4, internal_errors=1),
+    "setbacks": Setbacks(faults=2, failures=4, problem="it did not answer", internal_errors=1),
 }
 
 
