@@ -160,7 +160,8 @@ def kill_at_seventy_percent(station: StormStation, folder: Path) -> None:
     """The training dies, and its job ends; a retry is submitted."""
     hold_after(station, KILLED_AFTER)
     spec = storm_job("job-1", a_tiny_dataset(folder / "dataset"), journal=station.journal, steps=STEPS, pace=0.05)
-    station.submit(replace(spec, recipe="counting@1"))
+    own = {name: value for name, value in spec.parameters.items() if name != "wait_for"}  # all that this recipe has
+    station.submit(replace(spec, recipe="counting@1", parameters=own))
     station.start("worker")
     until_at_home(station, "job-1", KILLED_AFTER)
     os.kill(noted(station, "job-1")[-1]["pid"], signal.SIGKILL)

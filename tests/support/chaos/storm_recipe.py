@@ -120,8 +120,7 @@ def storm_job(
         ),
         max_seconds=max_seconds,
         max_spend=MicroDollars(10 * dollar),
-        parameters={"steps": steps, "pace": pace, "journal": str(journal)}
-        | ({} if wait_for is None else {"wait_for": str(wait_for)}),
+        parameters={"steps": steps, "pace": pace, "journal": str(journal), "wait_for": str(wait_for or "")},
     )
 
 
