@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
@@ -199,6 +200,12 @@ class Output(Part):
     """A regular expression whose one group is the training step in the file's name."""
 
 
+@lru_cache(maxsize=256)
+def _output(pattern: str, kind: OutputKind, step: str | None) -> Output:
+    """The output with these fields; made once, because a recipe's outputs are read again and again."""
+    return Output(pattern=pattern, kind=kind, step=step)
+
+
 class Again(Part):
     """How a retry on the same machine continues from what the try before left."""
 
@@ -338,9 +345,9 @@ class Recipe(Part):
         """Everything that is downloaded: the declared outputs, the samples, and the state to resume from."""
         found = list(self.declared_outputs)
         if self.samples is not None:
-            found.append(Output(pattern=self.samples.pattern, kind=OutputKind.SAMPLE, step=self.samples.step))
+            found.append(_output(self.samples.pattern, OutputKind.SAMPLE, self.samples.step))
         if self.resume is not None and self.resume.state is not None:
-            found.append(Output(pattern=self.resume.state, kind=OutputKind.STATE))
+            found.append(_output(self.resume.state, OutputKind.STATE, None))
         return tuple(found)
 
     @property

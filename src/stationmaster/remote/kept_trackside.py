@@ -43,6 +43,8 @@ class KeptTrackside:
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
+        # Asked once: with a protocol, isinstance compares the methods each time.
+        self._talking = remote if isinstance(remote, SupportsConversations) else None
         self._kept: _Session | None = None
         self._turn = asyncio.Lock()
         self._not_before = 0.0
@@ -52,9 +54,9 @@ class KeptTrackside:
     ) -> Completed:
         """Run one verb to its end; beside another one that takes long, in a process of its own."""
         began = time.monotonic()
-        if isinstance(self._remote, SupportsConversations) and began >= self._not_before and await self._take_turn():
+        if self._talking is not None and began >= self._not_before and await self._take_turn():
             try:
-                return await self._ask(self._remote, argv, input or b"", timeout, most_bytes)
+                return await self._ask(self._talking, argv, input or b"", timeout, most_bytes)
             except _Broken:
                 self._not_before = time.monotonic() + _PAUSE_SECONDS
             finally:
