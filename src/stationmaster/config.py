@@ -238,7 +238,7 @@ def _from_environment(
     A removed setting has its name in `removed`.
     """
     found: dict[str, Any] = {}
-    known = dict(_known_names())
+    known = _settings_by_variable()
     for variable, name in SEED_NAMES.items():
         if (value := _value(variables, variable, run)) is not None:
             found[name] = value
@@ -296,6 +296,12 @@ def _output_of(variable: str, command: str) -> str:
 def _names_a_file(variable: str) -> bool:
     name = variable.removesuffix("_FILE")
     return name != variable and (name.startswith(PREFIX) or name in SEED_NAMES)
+
+
+@cache
+def _settings_by_variable() -> Mapping[str, str]:
+    """The dotted name of every setting, by its environment variable."""
+    return dict(_known_names())
 
 
 def _known_names(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from starlette.requests import Request
@@ -55,7 +56,7 @@ class PageFiles:
     """The files by their path; none in an installation that was built without the page."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
-        self._files: Mapping[str, PageFile] = dict(_read(folder)) if folder.is_dir() else {}
+        self._files: Mapping[str, PageFile] = _read(folder) if folder.is_dir() else {}
 
     def file(self, path: str) -> PageFile | None:
         return None if path == START else self._files.get(path)
@@ -99,9 +100,11 @@ def _weight(parameter: str) -> float:
         return 0.0
 
 
-def _read(folder: Path) -> list[tuple[str, PageFile]]:
+@cache
+def _read(folder: Path) -> Mapping[str, PageFile]:
+    """The files of a folder, which several services of one process share."""
     files = sorted(file for file in folder.rglob("*") if file.suffix in _MEDIA_TYPES)
-    return [(file.relative_to(folder).as_posix(), _page_file(file, folder)) for file in files]
+    return {file.relative_to(folder).as_posix(): _page_file(file, folder) for file in files}
 
 
 def _page_file(file: Path, folder: Path) -> PageFile:

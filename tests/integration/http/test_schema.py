@@ -30,7 +30,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = 6
+FEW, MANY = 3, 30  # requests to each route: in every run, which chooses others each time at home, and in the long one
 EXISTING = {"job": ANNS_JOB, "user": "ann", "recipe": "tiny-lora@1", "table": "StepMetric"}
 
 _NOTHING = cast(Any, None)
@@ -46,13 +46,16 @@ def session(people: PeopledWorld) -> requests.Session:
     return asking
 
 
+@pytest.mark.parametrize(
+    "examples", [pytest.param(FEW, id="few"), pytest.param(MANY, id="many", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=[f"{method} {path}" for path, method in OPERATIONS])
 def test_every_answer_is_one_that_is_declared(
-    people: PeopledWorld, session: requests.Session, path: str, method: str
+    people: PeopledWorld, session: requests.Session, path: str, method: str, examples: int
 ) -> None:
     operation = SCHEMA[path][method]
 
-    @settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(case=requests_for(operation, is_harmless=method == "get"))
     def ask(case: Any) -> None:
         answer = case.call(base_url=people.urls[0], session=session)

@@ -133,3 +133,17 @@ def test_a_file_that_is_not_text_is_a_problem(tmp_path: Path) -> None:
 def test_nothing_to_lint_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no recipe at"):
         lint(tmp_path)
+
+
+def test_a_recipe_that_is_corrected_or_loses_a_file_is_read_as_it_is_now(tmp_path: Path) -> None:
+    file = write_recipe(tmp_path, "small", small(("version: 1", "version: none")))
+    assert len(lint(file)) == len(lint(file)) == 1
+    for version in (1, 7):
+        file.write_text(small(("version: 1", f"version: {version}")))
+        assert find("small", folders=[tmp_path]).recipe.version == version
+    file.write_text(small(("parameters:", "files: [train.py]\nparameters:")))
+    for _ in range(2):
+        assert [problem.field for problem in lint(file)] == ["files[0]"]
+        (file.parent / "train.py").write_text("")
+        assert load(file).recipe.files == ("train.py",)
+        (file.parent / "train.py").unlink()
