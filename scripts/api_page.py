@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, cast
 
 from fastapi import FastAPI
@@ -67,6 +68,7 @@ def api_page(made: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@cache  # an app describes itself once, which takes seconds
 def described_app() -> FastAPI:
     """The app with all its routes; nothing is asked of what it would answer from."""
     nothing = cast(Any, object())

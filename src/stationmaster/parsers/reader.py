@@ -156,13 +156,12 @@ class LogReader:
         """The progress in a bar that is drawn but not yet ended; all else waits for its line's end."""
         if not self._pending.rstrip(b" ").endswith(b"]") or is_binary(self._pending):
             return []
-        memory = self._memory.clone()
         text = shown_texts(self._pending)[-1]
         if not isinstance(split_bars(text)[-1], Bar):
             return []
-        readings = _read_text(text, memory, self._patterns, at)
+        readings = _read_text(text, self._memory.clone(), self._patterns, at)
         moving = [reading for reading in readings if reading.step is not None]
-        return [dataclasses.replace(reading, error=None, checkpoint=None) for reading in moving[-1:]]
+        return [_progress_alone(reading) for reading in moving[-1:]]
 
     def _with_pending(self) -> Memory:
         memory = self._memory.clone()
@@ -194,6 +193,11 @@ def _read_text(text: str, memory: Memory, patterns: tuple[UserPattern, ...], at:
             readings += memory.apply(parsed, at)
     memory.bar_head = _head_alone(text)
     return readings
+
+
+def _progress_alone(reading: Reading) -> Reading:
+    is_alone = reading.error is None and reading.checkpoint is None
+    return reading if is_alone else dataclasses.replace(reading, error=None, checkpoint=None)
 
 
 def _head_alone(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -38,6 +39,12 @@ def read_recipe(text: str, *, file: str) -> Recipe:
 
 def check_recipe(text: str, *, file: str) -> tuple[Recipe | None, list[Problem]]:
     """The recipe, if it can be read, and everything that is wrong with it."""
+    recipe, problems = _check(text, file)
+    return recipe, list(problems)
+
+
+@lru_cache(maxsize=32)  # a check renders the plan several times, and every job asks for the same few recipes
+def _check(text: str, file: str) -> tuple[Recipe | None, Sequence[Problem]]:
     try:
         document = read_document(text, is_json=file.endswith(".json"))
         encoded = json.dumps(document.data)

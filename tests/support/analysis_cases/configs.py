@@ -13,6 +13,7 @@ ABSENT = object()
 
 AI_TOOLKIT = "ai-toolkit"
 KOHYA = "kohya"
+_FAST_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 _PROCESS: dict[str, Any] = {
     "type": "sd_trainer",
@@ -150,7 +151,7 @@ class Config:
     @property
     def text(self) -> str:
         if self.trainer == AI_TOOLKIT:
-            return yaml.safe_dump(self._whole(), sort_keys=False)
+            return str(yaml.dump(self._whole(), Dumper=_FAST_DUMPER, sort_keys=False))
         lines = [f"{key} = {_toml(value)}" for key, value in self._settings.items()]
         lines.insert(5, "\n[training]")  # a section means nothing
         return "\n".join(lines) + "\n"

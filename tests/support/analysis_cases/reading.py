@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
+from stationmaster.analysis.configs.base import TrainerConfig
 from stationmaster.analysis.configs.reading import read_config
 from stationmaster.analysis.recorded_run import RecordedRun
 from stationmaster.errors import UserError
@@ -27,5 +29,10 @@ def recorded_run(folder: Path, *, job: str) -> RecordedRun:
         tables=tables,
         info=info,
         log=(folder / "log.txt").read_bytes().decode(errors="replace"),
-        config=read_config(config.read_text(encoding="utf-8"), name=config.name),
+        config=_read_config(config.read_text(encoding="utf-8"), config.name),
     )
+
+
+@cache  # most cases share their config with others
+def _read_config(text: str, name: str) -> TrainerConfig | None:
+    return read_config(text, name=name)
