@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from stationmaster.documents import read_document
@@ -151,15 +150,8 @@ def _checked(file: Path) -> tuple[Recipe | None, list[Problem]]:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return None, [Problem(file=str(file), line=None, field="", message=f"cannot be read: {error}")]
-    recipe, problems = _meaning(text, str(file))
+    recipe, problems = check_recipe(text, file=str(file))
     return recipe, [*problems, *(() if recipe is None else _misplaced(recipe, file))]
-
-
-@lru_cache(maxsize=100)
-def _meaning(text: str, file: str) -> tuple[Recipe | None, tuple[Problem, ...]]:
-    """What `check_recipe` finds, once for each text: it takes 20 ms, and every proposal and estimate needs it."""
-    recipe, problems = check_recipe(text, file=file)
-    return recipe, tuple(problems)
 
 
 def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
