@@ -43,7 +43,7 @@ def check_recipe(text: str, *, file: str) -> tuple[Recipe | None, list[Problem]]
     return recipe, list(problems)
 
 
-@lru_cache(maxsize=100)  # a check renders the plan several times, 20 ms, and every job and proposal asks for the same few
+@lru_cache(maxsize=100)  # a check renders the plan several times, and every job asks for the same few recipes
 def _check(text: str, file: str) -> tuple[Recipe | None, Sequence[Problem]]:
     try:
         document = read_document(text, is_json=file.endswith(".json"))
