@@ -6,8 +6,8 @@ export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
 # Keep compiled files (git ignores them): without them, each of the thousand processes of a test run compiles again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Tests that need nothing but the code.
-QUICK := tests/unit tests/docs
+# Tests that need nothing but the code; the samples of the docs run trainings.
+QUICK := tests/unit tests/docs tests/contract/notify --ignore tests/docs/test_samples.py --ignore tests/docs/test_api_samples.py
 # More than there are cores, because tests wait for other processes.
 PROCESSES ?= 6
 
@@ -30,7 +30,7 @@ test: setup page  ## run all tests and checks; PROCESSES=6 by default
 
 test-quick: setup  ## run the checks and the tests that start no machine and no server, in two minutes
 	@$(MAKE) --no-print-directory check
-	$(BIN)/pytest --processes 2 -q $(QUICK)
+	$(BIN)/pytest --processes 3 -q $(QUICK)
 
 page: .stamps/dev  ## build the page from web/
 	@$(BIN)/python web/build.py --with-tools
