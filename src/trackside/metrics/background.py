@@ -168,10 +168,22 @@ def note_once(text: str) -> None:
     """Write a line to standard error, unless it was written before."""
     if text not in _NOTED:
         _NOTED.add(text)
-        try:
-            print("trackside: %s" % text, file=sys.stderr, flush=True)
-        except (OSError, ValueError, AttributeError):
-            pass  # a full disk, or a closed stream
+        _write_to_stderr("trackside: %s\n" % text)
+
+
+def _write_to_stderr(line: str) -> None:
+    """Write past Python's buffer: it would keep a line for which a full disk has no room, and exit with 120 over it."""
+    try:
+        descriptor = sys.stderr.fileno()
+    except (OSError, ValueError, AttributeError):
+        descriptor = -1  # no file, as in a notebook
+    try:
+        if descriptor >= 0:
+            os.write(descriptor, line.encode("utf-8", "backslashreplace"))
+        else:
+            sys.stderr.write(line)
+    except (OSError, ValueError, AttributeError):
+        pass  # a full disk, or a closed stream
 
 
 _NOTED: set[str] = set()

@@ -10,6 +10,13 @@ from tests.support.machines.recorded_training import RecordedTraining
 ALL = "for step in range(1, 100_001): run.step(step, loss=0.5, lr=1e-4)\n"
 
 
+def test_a_note_that_does_not_fit_on_the_disk_leaves_the_trainings_exit_code_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    training = RecordedTraining(tmp_path, database=tmp_path / "file" / "aitk_db.db")
+    log_on_a_full_disk = ["/bin/sh", "-c", 'exec "$@" 2>/dev/full', "sh"]
+    training.run(ALL + "run.close(); sys.exit(3)", exit_code=3, wrapper=log_on_a_full_disk, PYTHONUNBUFFERED="")
+
+
 def test_a_folder_that_cannot_be_written_to_is_survived(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     training = RecordedTraining(tmp_path, database=tmp_path / "file" / "aitk_db.db")
