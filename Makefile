@@ -28,7 +28,7 @@ test: setup page  ## run all tests and checks; PROCESSES=6 by default
 		$(BIN)/pytest --processes $(PROCESSES) -q; passed=$$?; \
 		wait $$checks || { echo "make check failed; its messages are above"; exit 1; }; exit $$passed
 
-test-quick: setup  ## run the checks and the tests that start no machine and no server, in two minutes
+test-quick: setup  ## run the checks and the tests that start no machine and no server
 	@$(MAKE) --no-print-directory check
 	$(BIN)/pytest --processes 3 -q $(QUICK)
 
