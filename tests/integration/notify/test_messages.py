@@ -76,11 +76,11 @@ async def test_a_rate_limit_is_waited_out_and_keeps_the_order(
     environ = {**server.environ, "STATIONMASTER_NOTIFY__TELEGRAM_ID": "17"}
     store = open_store()
     happen(store, "job", FLAGGED, ENDED)
-    server.troubles["telegram"] = [telegram_busy(30)]
+    server.troubles["telegram"] = [telegram_busy(60)]
     await tell(store, tmp_path, environ)
-    await tell(open_store(later=29), tmp_path, environ)
+    await tell(open_store(later=10), tmp_path, environ)
     assert len(server.calls) == 1
-    await tell(open_store(later=40), tmp_path, environ)
+    await tell(open_store(later=200), tmp_path, environ)
     assert [text.splitlines()[0] for text in server.texts()] == ["⚠️ Training Stall Detected", "🛑 Training Terminated"]
 
 
