@@ -2,7 +2,7 @@
 
 A request is one line of JSON ({"argv", "input", "most"}) and its input; an answer is one line of JSON ({"status",
 "stdout", "stderr"}) and its two outputs. Each verb runs in a fork, so that it can fail, hang or be killed alone. The
-process ends when its input ends, when nobody has asked for a while, and when the archive has been replaced.
+process ends when its input ends, after a while without a request, and when the archive has been replaced.
 """
 
 from __future__ import annotations

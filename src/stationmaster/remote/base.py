@@ -195,7 +195,7 @@ class Conversation(Protocol):
         """Whether the connection is still used: a command on one that was given up may never answer."""
 
     async def send(self, data: bytes) -> None:
-        """Send bytes to its standard input. Raises OSError when nobody reads them any more."""
+        """Send bytes to its standard input. Raises OSError once the command no longer reads."""
 
     async def read(self, n: int = -1, /) -> bytes:
         """Return some of what it printed; empty at its end, also when the connection is lost."""
