@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests that need nothing but the code; the samples of the docs run trainings.
 QUICK := tests/unit tests/docs tests/contract/notify --ignore tests/docs/test_samples.py --ignore tests/docs/test_api_samples.py
 # More than there are cores, because tests wait for other processes.
-PROCESSES ?= 6
+PROCESSES ?= 4
 
 .PHONY: help setup page dev demo test test-quick test-slow check bench chaos corpus contract-live docs screenshots lock clean test-trainers test-integrations
 
@@ -22,7 +22,7 @@ demo: .stamps/demo  ## run a real, small training on this computer
 
 setup: .stamps/dev .stamps/system  ## install everything for development
 
-test: setup page  ## run all tests and checks; PROCESSES=6 by default
+test: setup page  ## run all tests and checks; PROCESSES=4 by default
 	@# Tests often wait for something; the checks then use the processor.
 	@$(MAKE) --no-print-directory check & checks=$$!; \
 		$(BIN)/pytest --processes $(PROCESSES) -q; passed=$$?; \
@@ -60,8 +60,8 @@ web/openapi.json: .stamps/dev always
 .PHONY: always
 always:
 
-test-slow: setup  ## run the slow tests
-	$(BIN)/pytest -q -m slow --slow
+test-slow: setup  ## run the slow tests, and those that draw examples with many more of them
+	$(BIN)/pytest -q -m "slow or hypothesis" --slow
 
 test-trainers: setup  ## run the recipes with their real trainers: AI_TOOLKIT=DIR AI_TOOLKIT_PYTHON=PYTHON, or SD_SCRIPTS, TRL
 	@test -n "$(AI_TOOLKIT_PYTHON)$(SD_SCRIPTS_PYTHON)$(TRL_PYTHON)" || { echo "name at least one trainer: AI_TOOLKIT=DIR \

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.support.capabilities import SKIP_MARK
 from tests.support.servers.postgres import PostgresServer
@@ -21,14 +21,16 @@ pytest_plugins = ["tests.support.parallel_run"]
 
 # A shared machine may be slow for a moment; what is promised is the result, not the time.
 # Where others wait for the result, the examples are the same each time; at home they are new ones.
-settings.register_profile(
-    "suite",
+_SUITE = settings(
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
+    phases=[phase for phase in Phase if phase is not Phase.explain],  # explaining traces every example
     print_blob=True,
     derandomize=bool(os.environ.get("CI")),
 )
-settings.load_profile("suite")
+settings.register_profile("suite", _SUITE)
+settings.register_profile("slow", _SUITE, max_examples=500, derandomize=False)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("slow" if config.getoption("--slow") else "suite")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # So it is for a run in the background of a script, and every command that a test interrupts would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -11,6 +12,17 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def known_sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file that is asked for again and again; it is read again only once it has changed."""
+    found = path.stat()
+    return _sha256_as_of(path, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _sha256_as_of(path: Path, *_version: int) -> str:
+    return sha256_of(path)
 
 
 def write_atomically(path: Path, content: str | bytes, *, mode: int | None = None, durable: bool = False) -> None:
@@ -35,11 +47,14 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int | None = Non
 
 def rename_durably(source: Path, target: Path) -> None:
     """Rename a file once its bytes are on the disk, so that a power cut leaves the old `target` or the new one."""
-    with source.open("rb+") as file:
-        os.fsync(file.fileno())
+    _flush(source, os.O_RDWR)
     source.replace(target)
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _flush(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _flush(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from stationmaster.durations import format_duration
@@ -135,7 +135,7 @@ def concluded(job: Job, reason: Reason, *, explanation: str | None = None) -> Jo
     """The job with its outcome set; a job that has an outcome keeps it."""
     if job.outcome is not None:
         return job
-    return replace(job, outcome=REASONS[reason].outcome, reason=reason, explanation=explanation)
+    return changed(job, outcome=REASONS[reason].outcome, reason=reason, explanation=explanation)
 
 
 CONTINUED = frozenset({Reason.OUTBID, Reason.MACHINE_FAULT})
@@ -154,8 +154,8 @@ def may_try_again(job: Job, reason: Reason) -> bool:
 def counted(job: Job, reason: Reason) -> Job:
     """The job with the failed attempt counted; failures before and after login are counted separately."""
     if REASONS[reason].outcome is Outcome.FAILED_PROVISIONING:
-        return replace(job, failed_before_login=job.failed_before_login + 1)
-    return replace(job, failed_after_login=job.failed_after_login + 1)
+        return changed(job, failed_before_login=job.failed_before_login + 1)
+    return changed(job, failed_after_login=job.failed_after_login + 1)
 
 
 PARKED = "parked"  # the alert about it
@@ -234,7 +234,7 @@ def progress_shown(job: Job) -> Progress:
     """The progress as faces show it: only a training that runs has a speed, an ETA and a phase."""
     if job.state is State.EXECUTING and job.outcome is None:
         return job.progress
-    return replace(
+    return changed(
         job.progress, steps_per_second=None, eta_seconds=None, phase=None, phase_since=None, active_step=None
     )
 

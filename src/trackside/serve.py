@@ -12,7 +12,6 @@ import os
 import select
 import signal
 import sys
-import traceback
 from typing import Callable, NoReturn
 
 # What most verbs need, once, before the forks.
@@ -148,6 +147,8 @@ def _become_verb(run_verb: RunVerb, argv: list[str], theirs: tuple[int, ...], *,
         status = run_verb(argv)
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001 - the loop of requests must never go on in this process
+        import traceback  # slow to import, needed only here
+
         traceback.print_exc()
     finally:
         os._exit(status)

@@ -59,6 +59,11 @@ def kinds_since(station: StormStation, kind: str) -> list[str]:
     return kinds[len(kinds) - kinds[::-1].index(kind) :]
 
 
+def has_pace(station: StormStation) -> bool:
+    readings = station.store.readings.of_job("job-1")
+    return len(readings) > 10 and readings[-1].at - readings[0].at > 1.0
+
+
 def alerts(station: StormStation) -> set[str]:
     return {alert.kind for alert in station.store.alerts.open("job-1")}
 
@@ -71,6 +76,7 @@ def test_a_cut_longer_than_every_limit_costs_nothing_but_news_and_the_guards_sto
     station.submit(storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=Path("/tmp/journal"), steps=3000))
     worker = station.start("worker")
     station.until(lambda: station.store.checkpoints.of_job("job-1"), "a first checkpoint")
+    station.until(lambda: has_pace(station), "a known pace, without which no stall is seen for long")
     training = trainer(station)
     os.kill(training, signal.SIGSTOP)
     (machine,) = station.alive()

@@ -25,8 +25,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
     return Template(tmp_path_factory.mktemp("template"))
 
 
-def points_of_a_clean_run(template: Template, folder: Path) -> list[str]:
-    station = DeliveringStation(template, folder / "clean")
+@pytest.fixture(scope="module")
+def names(template: Template, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The points of a clean run."""
+    station = DeliveringStation(template, tmp_path_factory.mktemp("points") / "clean")
     points = KillPoints()
     station.work(points)
     station.check_delivered()
@@ -40,11 +42,10 @@ def finish(station: DeliveringStation) -> None:
 
 @pytest.mark.parametrize("part", SAMPLE_OR_ALL)
 def test_a_delivery_survives_the_death_of_its_worker_at_every_point(
-    part: str, template: Template, tmp_path: Path
+    part: str, names: list[str], template: Template, tmp_path: Path
 ) -> None:
-    names = points_of_a_clean_run(template, tmp_path)
     points = delivery_points(names)
-    chosen = sampled([names[at] for at in points], every=5) if part == "sample" else range(len(points))
+    chosen = sampled([names[at] for at in points], every=9) if part == "sample" else range(len(points))
     for at in (points[place] for place in chosen):
         station = DeliveringStation(template, tmp_path / str(at))
         with pytest.raises(Killed):
@@ -56,8 +57,7 @@ def test_a_delivery_survives_the_death_of_its_worker_at_every_point(
             raise AssertionError(f"killed at point {at}, {names[at]}: {problem}") from problem
 
 
-def test_every_conversation_of_a_delivery_is_among_the_points(template: Template, tmp_path: Path) -> None:
-    names = points_of_a_clean_run(template, tmp_path)
+def test_every_conversation_of_a_delivery_is_among_the_points(names: list[str]) -> None:
     chosen = {names[at] for at in delivery_points(names)}
     for edge in ("hub.ensure_repository", "hub.require", "remote.run", "remote.pull", "comfydeploy.start"):
         assert {f"before {edge}", f"after {edge}"} <= chosen
@@ -139,9 +139,8 @@ def test_a_service_that_is_down_keeps_no_job_waiting(template: Template, tmp_pat
     assert station.events("registration")[0]["note"] == "503"
 
 
-def test_what_is_only_to_be_kept_is_not_published(template: Template, tmp_path: Path) -> None:
+def test_what_is_only_to_be_kept_is_not_published(names: list[str], template: Template, tmp_path: Path) -> None:
     """`cancel --keep` while the results are fetched: the model comes home, and nowhere else."""
-    names = points_of_a_clean_run(template, tmp_path)
     station = DeliveringStation(template, tmp_path / "run")
     with pytest.raises(Killed):
         station.work(KillPoints(kill_at=names.index("before hub.namespace")))

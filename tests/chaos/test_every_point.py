@@ -8,11 +8,11 @@ import pytest
 
 from stationmaster.providers.fake import Trouble
 from tests.support.chaos.fake import FakeStation, Template
-from tests.support.chaos.points import Killed, KillPoints, sampled
+from tests.support.chaos.points import Killed, KillPoints, first_of_moment, sampled
 
 SLICES = 6  # so that each test ends in time
 SAMPLE_OR_SLICE = ["sample", *(pytest.param(part, marks=pytest.mark.slow) for part in range(SLICES))]
-_ONE_IN = 7
+_ONE_IN = 12
 _FAR_TOO_MANY_POINTS = 1500
 
 
@@ -21,8 +21,17 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
     return Template(tmp_path_factory.mktemp("template"))
 
 
-def test_the_points_of_a_clean_run_are_found_by_code(template: Template, tmp_path: Path) -> None:
-    points = points_of_a_clean_run(template, tmp_path)
+@pytest.fixture(scope="module")
+def points(template: Template, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The points of a clean run."""
+    station = FakeStation(template, tmp_path_factory.mktemp("points") / "clean")
+    passed = KillPoints()
+    station.work(passed)
+    station.check()
+    return passed.names
+
+
+def test_the_points_of_a_clean_run_are_found_by_code(points: list[str]) -> None:
     for edge in ("provider.create", "provider.destroy", "provider.listing", "remote.run", "remote.push", "remote.pull"):
         assert f"before {edge}" in points
         assert f"after {edge}" in points
@@ -31,9 +40,9 @@ def test_the_points_of_a_clean_run_are_found_by_code(template: Template, tmp_pat
 
 @pytest.mark.parametrize("part", SAMPLE_OR_SLICE)
 def test_a_job_survives_the_death_of_its_worker_at_every_point(
-    part: int | str, template: Template, tmp_path: Path
+    part: int | str, points: list[str], template: Template, tmp_path: Path
 ) -> None:
-    for at, name in part_of(points_of_a_clean_run(template, tmp_path), part):
+    for at, name in part_of(points, part):
         station = FakeStation(template, tmp_path / str(at))
         with pytest.raises(Killed):
             station.work(KillPoints(kill_at=at))
@@ -43,9 +52,9 @@ def test_a_job_survives_the_death_of_its_worker_at_every_point(
 
 @pytest.mark.parametrize("trouble", [Trouble.LOSE_CREATE_ANSWER, Trouble.LOSE_CREATE_REQUEST, Trouble.REFUSE_CREATE])
 def test_a_job_survives_death_around_a_create_that_went_wrong(
-    trouble: Trouble, template: Template, tmp_path: Path
+    trouble: Trouble, points: list[str], template: Template, tmp_path: Path
 ) -> None:
-    for at, name in around_the_create(points_of_a_clean_run(template, tmp_path)):
+    for at, name in around_the_create(points):
         station = FakeStation(template, tmp_path / str(at))
         station.provider.will(trouble)
         with pytest.raises(Killed):
@@ -56,10 +65,10 @@ def test_a_job_survives_death_around_a_create_that_went_wrong(
 
 @pytest.mark.parametrize("part", SAMPLE_OR_SLICE)
 def test_a_worker_that_slept_through_its_lease_changes_nothing(
-    part: int | str, template: Template, tmp_path: Path
+    part: int | str, points: list[str], template: Template, tmp_path: Path
 ) -> None:
     """Another worker has finished the job meanwhile. The sleeper may still rent a machine; it never uses it."""
-    for at, name in part_of(points_of_a_clean_run(template, tmp_path), part, first=_ONE_IN // 2):
+    for at, name in part_of(points, part, first=_ONE_IN // 2):
         if name != "before COMMIT":  # else it sleeps with SQLite's only pen in its hand: the other can only wait
             station = FakeStation(template, tmp_path / str(at))
             station.sleep_while_another_works(at)
@@ -67,10 +76,10 @@ def test_a_worker_that_slept_through_its_lease_changes_nothing(
 
 
 def test_a_machine_rented_by_a_sleeper_is_surplus_and_its_late_answer_is_dropped(
-    template: Template, tmp_path: Path
+    points: list[str], template: Template, tmp_path: Path
 ) -> None:
     """The one that `fence_mutant.py` must turn red: nothing but the token stands between the sleeper and the job."""
-    create = points_of_a_clean_run(template, tmp_path).index("before provider.create")
+    create = points.index("before provider.create")
     station = FakeStation(template, tmp_path / "split")
     station.sleep_while_another_works(create)
     finish_and_check(station, "slept before the create was sent")
@@ -80,10 +89,9 @@ def test_a_machine_rented_by_a_sleeper_is_surplus_and_its_late_answer_is_dropped
 
 @pytest.mark.parametrize("when", ["before provider.create", "after provider.create", "before remote.run"])
 def test_a_surplus_machine_is_found_and_destroyed_before_the_machine_is_used(
-    when: str, template: Template, tmp_path: Path
+    when: str, points: list[str], template: Template, tmp_path: Path
 ) -> None:
     """As a stopped process leaves it: a second machine with the same label, before or after the first is known."""
-    points = points_of_a_clean_run(template, tmp_path)
     station = FakeStation(template, tmp_path / "twins")
     with pytest.raises(Killed):
         station.work(KillPoints(kill_at=points.index(when)))
@@ -104,14 +112,6 @@ def test_a_listing_of_another_account_before_the_create_does_not_keep_the_job_fo
     finish_and_check(station, "listed for another account")
 
 
-def points_of_a_clean_run(template: Template, folder: Path) -> list[str]:
-    station = FakeStation(template, folder / "clean")
-    points = KillPoints()
-    station.work(points)
-    station.check()
-    return points.names
-
-
 def part_of(points: list[str], part: int | str, *, first: int = 0) -> list[tuple[int, str]]:
     """`first` is that of the sample, so that two samples have different points."""
     if isinstance(part, int):
@@ -121,15 +121,16 @@ def part_of(points: list[str], part: int | str, *, first: int = 0) -> list[tuple
 
 def around_the_create(points: list[str]) -> list[tuple[int, str]]:
     create = points.index("before provider.create")
-    return list(enumerate(points))[create - 3 : create + 6]
+    near = range(create - 3, create + 6)
+    return [(at, points[at]) for at in near if first_of_moment(points, at) == at]
 
 
 def finish_and_check(station: FakeStation, what: str) -> None:
     """A new worker takes over; whatever was broken is told with the point that broke it."""
     try:
-        points = KillPoints(kill_at=_FAR_TOO_MANY_POINTS)
-        station.work(points)
-        station.calls = points.names
+        passed = KillPoints(kill_at=_FAR_TOO_MANY_POINTS)
+        station.work(passed)
+        station.calls = passed.names
         station.check()
     except (AssertionError, Killed) as problem:
         raise AssertionError(f"{what}: {problem}") from problem

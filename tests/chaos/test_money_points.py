@@ -44,13 +44,10 @@ def test_a_death_between_two_attempts_neither_charges_the_lost_one_nor_holds_twi
     made: Template, tmp_path: Path
 ) -> None:
     """No machine comes up at first: settlement and next hold are one commit, and everything around it may die."""
-    calm = PaidStation(made, tmp_path / "clean")
-    calm.provider.will(Trouble.NEVER_READY)
-    points = points_around_money(calm)
-    assert len(points) >= 12, "two holds and two settlements, of which two are one commit"
-    for at, name in points[::2]:
-        station = PaidStation(made, tmp_path / str(at))
-        station.provider.will(Trouble.NEVER_READY)
+    points = points_around_money(without_a_first_machine(made, tmp_path / "clean"))
+    assert len(points) >= 10, "two holds and two settlements, of which two are one commit"
+    for at, name in points:
+        station = without_a_first_machine(made, tmp_path / str(at))
         with pytest.raises(Killed):
             station.work(KillPoints(kill_at=at))
         station.let_leases_lapse()
@@ -58,3 +55,10 @@ def test_a_death_between_two_attempts_neither_charges_the_lost_one_nor_holds_twi
         assert (job.outcome, job.attempt) == (Outcome.COMPLETED, 2), name
         assert station.account() == (GIVEN - station.cost(2), 0), f"killed at point {at}, {name}"
         assert [told["charged"] for told in station.told("settled")] == [0, station.cost(2)]
+
+
+def without_a_first_machine(made: Template, folder: Path) -> PaidStation:
+    station = PaidStation(made, folder)
+    station.provider.will(Trouble.NEVER_READY)
+    station.pace = 5.0  # else most looks only find that it is not ready yet
+    return station

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,6 @@ import pytest
 from stationmaster.model import DatasetRef, State
 from tests.support.chaos.loopback import STATES, LoopbackStation, WorkerForge
 from tests.support.chaos.specs import a_picture_dataset
-
-
-@pytest.fixture(scope="module")
-def forge() -> Iterator[WorkerForge]:
-    with WorkerForge() as forge:
-        yield forge
 
 
 @pytest.fixture(scope="module")

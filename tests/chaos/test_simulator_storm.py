@@ -18,7 +18,7 @@ from tests.support.capabilities import require
 from tests.support.chaos.lied_to import bills_no_more, reach_the_limit
 from tests.support.chaos.specs import a_tiny_dataset
 from tests.support.chaos.storm_recipe import storm_job
-from tests.support.chaos.storm_station import StormForge, StormStation, holding
+from tests.support.chaos.storm_station import StormStation, holding, storm_forge
 from tests.support.vast.simulated_vast import quick_settings
 
 JOB = "job-1"
@@ -39,13 +39,6 @@ GIVEN_UP_SOON = {
 AT_ITS_RELEASE = (FaultKind.LYING_DESTROY, FaultKind.SLOW_DESTROY)
 
 
-@pytest.fixture(scope="module")
-def forge() -> Iterator[StormForge]:
-    require("sshd")
-    with StormForge() as forge:
-        yield forge
-
-
 @pytest.fixture
 def limits() -> dict[str, str]:
     """Further settings of the station."""
@@ -53,9 +46,10 @@ def limits() -> dict[str, str]:
 
 
 @pytest.fixture
-def station(tmp_path: Path, forge: StormForge, limits: dict[str, str]) -> Iterator[StormStation]:
+def station(tmp_path: Path, limits: dict[str, str]) -> Iterator[StormStation]:
+    require("sshd")
     with simulator_thread(quick_settings(tmp_path / "simulator", credit_usd=50.0)) as url, holding() as hold:
-        yield hold(StormStation(tmp_path / "home", url, forge, **limits))
+        yield hold(StormStation(tmp_path / "home", url, storm_forge(), **limits))
 
 
 def submit(station: StormStation, tmp_path: Path) -> Path:

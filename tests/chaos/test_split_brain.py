@@ -20,12 +20,6 @@ SHORT_LEASE = {"lease_seconds": 2.0, "renew_seconds": 0.3, "look_seconds": 0.2}
 
 
 @pytest.fixture(scope="module")
-def forge() -> Iterator[WorkerForge]:
-    with WorkerForge() as forge:
-        yield forge
-
-
-@pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetRef:
     return a_picture_dataset(tmp_path_factory.mktemp("dataset"))
 

@@ -64,12 +64,6 @@ def test_a_job_goes_on_within_thirty_seconds_when_its_worker_is_stopped_inside_a
 
 
 @pytest.fixture
-def forge() -> Iterator[WorkerForge]:
-    with WorkerForge() as forge:
-        yield forge
-
-
-@pytest.fixture
 def station(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[tuple[Store, Order]]:
     url = postgres_server.new_store()
     with closing(Store(Database(url))) as store:

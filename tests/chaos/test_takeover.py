@@ -13,9 +13,8 @@ from tests.support.servers.postgres import PostgresServer
 
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_killed_workers_job_goes_on_within_thirty_seconds_in_all_kills(
-    kills: int, tmp_path: Path, postgres_server: PostgresServer
+    kills: int, tmp_path: Path, forge: WorkerForge, postgres_server: PostgresServer
 ) -> None:
-    with WorkerForge() as forge:
-        seconds = takeover_seconds(postgres_server.new_store(), tmp_path, forge, kills=kills, seed=20)
+    seconds = takeover_seconds(postgres_server.new_store(), tmp_path, forge, kills=kills, seed=20)
     assert len(seconds) == kills
     assert all(0 < each <= BUDGET_SECONDS for each in seconds), seconds

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.datasets.sample_set import write_sample_set
 from tests.support.commands.command_line import command_server
 from tests.support.commands.served_home import Client, ServedHome
 from tests.support.docs_pages import PAGES, RUN_WITH_SERVER, name_of, samples
+from tests.support.jobs.dataset_pictures import good_set
 
 WITH_SAMPLES = [page for page in PAGES if samples(page, RUN_WITH_SERVER)]
 
@@ -27,7 +27,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHome]:
 @pytest.mark.parametrize("page", WITH_SAMPLES, ids=name_of)
 def test_the_samples_of_a_page_work_one_after_the_other(page: Path, served: ServedHome, tmp_path: Path) -> None:
     command_server().write_command(tmp_path)
-    write_sample_set(tmp_path / "cats")
+    good_set(tmp_path / "cats")
     client = Client(tmp_path, served.url, served.token())
     path = os.pathsep.join([str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]])
     script = "\n".join(["set -e", *samples(page, RUN_WITH_SERVER)])

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from stationmaster.control.worker.background import running_worker
-from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import command_server
 from tests.support.commands.terminal import at_terminal
 from tests.support.docs_pages import shell_blocks
+from tests.support.jobs.dataset_pictures import good_set
 from tests.support.programs import ROOT
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 from tests.support.waiting import until
@@ -39,9 +39,8 @@ def vast_url(tmp_path: Path) -> Iterator[str]:
 def reader(vast_url: str, tmp_path: Path) -> Iterator[dict[str, str]]:
     """Somebody with pictures, a Vast.ai account and nothing else; no worker of theirs is left afterwards."""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "cats").mkdir()
     command_server().write_command(tmp_path / "bin")
-    write_sample_set(tmp_path / "cats")
+    good_set(tmp_path / "cats")
     home = tmp_path / "home"
     yield {
         "PATH": os.pathsep.join([str(tmp_path / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),

@@ -8,13 +8,18 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from tests.support.commands.cli_runs import Ran
 from tests.support.commands.command_line import PATIENCE_SECONDS
 from tests.support.commands.example_runs import EXAMPLES, QUICK, Person
+from tests.support.jobs.stored_jobs import as_failed
 from tests.support.waiting import until
 
 EXAMPLE = EXAMPLES / "ci"
+COMMIT = {"GITHUB_SHA": "9f3c1a7b2d4400", "GITHUB_RUN_ATTEMPT": "1"}
+JOB = "ci-9f3c1a7b2d44-1"
 
 
 def _step() -> dict[str, Any]:
@@ -24,28 +29,35 @@ def _step() -> dict[str, Any]:
     return found
 
 
-def test_the_workflow_s_step_trains_and_leaves_the_model(person: Person, pictures: Path) -> None:
+@pytest.fixture(scope="module")
+def built(person: Person, pictures: Path) -> Ran:
+    """The step of the workflow, run for a commit."""
     shutil.copytree(pictures, person.folder / "dataset")
     (person.folder / "ci").symlink_to(EXAMPLE)
-    step, summary = _step(), person.folder / "summary.md"
-    assert set(step["env"]) == {"STATIONMASTER_SERVER", "STATIONMASTER_TOKEN", "MAX_LOSS"}
-    environ = {"GITHUB_SHA": "9f3c1a7b2d4400", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_STEP_SUMMARY": str(summary)}
-    ran = person.run("bash", "-c", f"{step['run']} {' '.join(QUICK)}", environ={**environ, "MAX_LOSS": "10"})
-    assert ran.code == 0, ran.err
-    assert summary.read_text().startswith("training ci-9f3c1a7b2d44-1: COMPLETED, loss 0.")
+    environ = {**COMMIT, "GITHUB_STEP_SUMMARY": str(person.folder / "summary.md"), "MAX_LOSS": "10"}
+    return person.run("bash", "-c", f"{_step()['run']} {' '.join(QUICK)}", environ=environ)
+
+
+def test_the_workflow_s_step_trains_and_leaves_the_model(person: Person, built: Ran) -> None:
+    assert set(_step()["env"]) == {"STATIONMASTER_SERVER", "STATIONMASTER_TOKEN", "MAX_LOSS"}
+    assert built.code == 0, built.err
+    assert (person.folder / "summary.md").read_text().startswith(f"training {JOB}: COMPLETED, loss 0.")
     assert (person.folder / "model" / "output" / "ci.safetensors").is_file()
 
 
-def test_a_loss_that_is_too_high_fails_the_build(person: Person, pictures: Path) -> None:
+def test_a_loss_that_is_too_high_fails_the_build(person: Person, pictures: Path, built: Ran) -> None:
     """The same commit again: the job exists, only its loss is judged."""
+    assert built.code == 0, built.err
     words = (EXAMPLE / "train-in-ci.sh", pictures, "model", *QUICK)
-    ran = person.run(*words, environ={"GITHUB_SHA": "9f3c1a7b2d4400", "MAX_LOSS": "0.0000001"})
+    ran = person.run(*words, environ={**COMMIT, "MAX_LOSS": "0.0000001"})
     assert (ran.code, "the loss is above 0.0000001" in ran.out) == (1, True)
 
 
-def test_a_training_that_fails_fails_the_build_with_its_exit_code(person: Person, pictures: Path) -> None:
-    words = (EXAMPLE / "train-in-ci.sh", pictures, "other", *QUICK, "-p", "fault=crash", "-p", "fault_at=5")
-    ran = person.run(*words, environ={"GITHUB_SHA": "bad0000000000"})
+def test_a_training_that_fails_fails_the_build_with_its_exit_code(person: Person, pictures: Path, built: Ran) -> None:
+    """The same commit again, as if its training had failed."""
+    assert built.code == 0, built.err
+    with as_failed(person.home.store, JOB):
+        ran = person.run(EXAMPLE / "train-in-ci.sh", pictures, "other", *QUICK, environ=COMMIT)
     assert ran.code == 41
     assert "FAILED" in ran.out
     assert not (person.folder / "other").exists()

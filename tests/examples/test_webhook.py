@@ -58,7 +58,7 @@ def test_what_another_signed_is_refused(url: str) -> None:
     body, at = b'{"id": "m"}', 1_000_000_000
     forged = {"webhook-id": "m", "webhook-timestamp": str(at), "webhook-signature": signature(b"no", "m", at, body)}
     for headers in ({}, forged, {**forged, "webhook-signature": "v1,###"}):
-        assert httpx.post(url, content=body, headers=headers).status_code == 401
+        assert httpx.post(url, content=body, headers=headers, verify=False).status_code == 401
 
 
 def _receiver_module() -> Any:

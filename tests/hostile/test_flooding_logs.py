@@ -37,7 +37,7 @@ from tests.support.jobs.spine_values import job, spec
 from tests.support.policies import changed
 
 RECIPE = "tiny-lora@1"
-HONEST = [f"honest-{number}" for number in range(12)]
+HONEST = [f"honest-{number}" for number in range(6)]
 FLOODING = "flooding"
 MEBIBYTE = 2**20
 PACE = {"lease": 60.0, "renew": 0.2, "look": 0.05, "sweep": 300.0, "slots": 16}
@@ -174,7 +174,7 @@ async def test_honest_jobs_beside_one_that_floods_its_log_are_visited_on_time(st
         await until(lambda: reading.given == 1, what="the flood being read")
         before, held_until = Counter(machines.asked), store.jobs.get(FLOODING).lease_until or 0.0
         await until(
-            lambda: all(machines.asked[name] >= before[name] + 5 for name in HONEST), what="five more visits to each"
+            lambda: all(machines.asked[name] >= before[name] + 3 for name in HONEST), what="three more visits to each"
         )
         assert reading.given == 1  # honest visits are short: nothing of theirs waits for that thread
         assert machines.asked[FLOODING] == 1

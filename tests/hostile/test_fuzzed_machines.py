@@ -223,7 +223,8 @@ def test_however_much_a_machine_makes_a_job_record_the_rows_stay_below_their_lim
 def test_a_flood_is_thinned_evenly_and_its_end_is_kept() -> None:
     known = job()
     limit = LIMITS["readings"] // 32
-    write = thinned(_flood(known, 2 * limit))
+    numbered = tuple(StepReading(attempt=1, at=1.0, step=step) for step in range(2 * limit))
+    write = thinned(Write(job=known, readings=numbered))
     assert len(write.readings) == limit
     assert write.readings[-1].step == 2 * limit - 1
     assert {later.step - earlier.step for earlier, later in zip(write.readings, write.readings[1:], strict=False)} == {
@@ -242,11 +243,12 @@ def test_the_limits_are_those_of_the_job_and_not_of_each_attempt() -> None:
 
 
 def _flood(known: Job, rows: int) -> Write:
+    """The same rows again and again: only how many there are counts."""
     return Write(
         job=known,
-        readings=tuple(StepReading(attempt=1, at=1.0, step=step) for step in range(rows)),
-        events=tuple(NewEvent(kind="step") for _ in range(rows)),
-        checkpoints=tuple(Checkpoint(attempt=1, path=f"{n}", kind="checkpoint", size=1) for n in range(rows)),
+        readings=(StepReading(attempt=1, at=1.0, step=1),) * rows,
+        events=(NewEvent(kind="step"),) * rows,
+        checkpoints=(Checkpoint(attempt=1, path="1", kind="checkpoint", size=1),) * rows,
     )
 
 

@@ -65,7 +65,7 @@ def work_until_ended(station: StormStation, dataset: DatasetRef) -> bytes:
 async def _work(station: StormStation, kept: list[bytes]) -> None:
     world = build_world(station.settings, station.environ, station.store)
     world.connect = recorded(world.connect, kept)
-    world.policy = replace(world.policy, provider_look_seconds=0.05, retry_seconds=(0.2,))
+    world.policy = replace(world.policy, provider_look_seconds=0.1, retry_seconds=(0.2,))
     worker = Worker(world)
     running = asyncio.create_task(worker.run())
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.delivery.safetensors_header import open_safetensors, require_safetensors
@@ -85,7 +85,6 @@ async def test_a_header_on_a_machine_is_parsed_beside_the_loop() -> None:
     assert threading.get_ident() not in threads
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
 @given(header=st.binary(max_size=300) | st.recursive(
     st.none() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(

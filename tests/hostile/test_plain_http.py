@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -80,7 +80,6 @@ _HOSTS = st.one_of(
 
 
 @given(host=_HOSTS, user=st.sampled_from(["", "127.0.0.1@", "localhost:80@"]), path=st.sampled_from(["", "/127.0.0.1"]))
-@settings(derandomize=True, deadline=None, max_examples=150)
 def test_what_counts_as_this_computer_is_where_the_request_goes(host: str, user: str, path: str) -> None:
     url = f"http://{user}{host}{path}"
     try:

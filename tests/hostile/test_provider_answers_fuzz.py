@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.errors import AnswerLost, ProviderError
@@ -22,9 +22,6 @@ from stationmaster.providers.vastai.retries import Retries
 from stationmaster.providers.vastai.telemetry_rows import parse_telemetry
 from tests.support.vast.vast_client_bench import Scripted, instance_row, offer_row, scripted
 
-SEEDED = settings(
-    derandomize=True, deadline=None, max_examples=150, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=40.0, hours=4.0, traffic_gib=20.0)
 ORDER = RentOrder(image="image", disk_gb=8.0, label="sm-a-b-1", onstart="true")
 NASTY: st.SearchStrategy[Any] = st.sampled_from(
@@ -121,7 +118,6 @@ def require_possible(found: Any) -> None:
             machine.kind.encode()
 
 
-@SEEDED
 @given(st.sampled_from(sorted(DOCUMENTS)), st.binary(max_size=200) | JSON.map(encoded), STATUSES, HEADERS)
 def test_arbitrary_answers_end_in_a_result_or_in_an_error_of_ours(
     kind: str, body: bytes, status: int, headers: dict[str, str]
@@ -131,7 +127,6 @@ def test_arbitrary_answers_end_in_a_result_or_in_an_error_of_ours(
         assert found.instance_id > 0
 
 
-@SEEDED
 @given(st.data())
 def test_changed_answers_end_in_a_result_or_in_an_error_of_ours(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(DOCUMENTS)))
@@ -142,7 +137,6 @@ def test_changed_answers_end_in_a_result_or_in_an_error_of_ours(data: st.DataObj
         assert math.isfinite(ranked.hours)
 
 
-@SEEDED
 @given(st.dictionaries(st.sampled_from(sorted(instance_row().keys() - {"id"})), JSON))
 def test_no_bad_field_hides_a_machine(odd: dict[str, Any]) -> None:
     row = instance_row(**odd)
@@ -155,7 +149,6 @@ def test_no_bad_field_hides_a_machine(odd: dict[str, Any]) -> None:
     assert seen.memory_percent is None or 0 <= seen.memory_percent <= 100
 
 
-@SEEDED
 @given(st.integers(1, 990), NASTY)
 def test_a_machine_whose_id_is_no_id_is_named_as_skipped_in_monitoring(depth: int, other: Any) -> None:
     deep: Any = other
@@ -166,7 +159,6 @@ def test_a_machine_whose_id_is_no_id_is_named_as_skipped_in_monitoring(depth: in
     assert seen.unreadable[0].startswith("instance ? skipped")
 
 
-@SEEDED
 @given(JSON)
 def test_an_order_whose_answer_makes_no_sense_may_have_rented(document: Any) -> None:
     """Unknown is not no: the label is looked for before anything else is rented."""
@@ -174,7 +166,6 @@ def test_an_order_whose_answer_makes_no_sense_may_have_rented(document: Any) -> 
     assert isinstance(found, AnswerLost) or found.instance_id > 0
 
 
-@SEEDED
 @given(st.integers(1, 200_000), st.sampled_from([b"[", b'{"a":', b'[{"b":[']), st.sampled_from(sorted(DOCUMENTS)))
 def test_deep_nesting_never_raises_anything_else(depth: int, opening: bytes, kind: str) -> None:
     closing = b"".join(b"}" if sign == ord("{") else b"]" for sign in reversed(opening) if sign in b"[{")

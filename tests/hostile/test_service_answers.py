@@ -36,7 +36,7 @@ def bomb(exchange: Exchange) -> None:
 @asynchronous
 async def test_a_messaging_service_cannot_fill_the_memory() -> None:
     with OddServer(bomb) as server:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=False) as client:
             with pytest.raises(NotifyBusy, match="more than 1 MiB"):
                 await post(client, "the webhook", server.url, json={})
 
@@ -45,7 +45,7 @@ async def test_a_messaging_service_cannot_fill_the_memory() -> None:
 async def test_a_messaging_service_cannot_crash_or_delay_us_by_what_it_answers() -> None:
     deep = b"[" * 500_000
     with OddServer(lambda exchange: exchange.answer(deep, 429, Retry_After="9" * 400)) as server:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=False) as client:
             with pytest.raises(NotifyBusy) as caught:
                 await post(client, "the webhook", server.url, json={})
     assert caught.value.retry_after_seconds is None
@@ -71,7 +71,7 @@ async def test_an_answer_with_one_byte_too_many_is_refused_and_one_that_fits_is_
             exchange.answer(b"x" * size)
 
     with OddServer(answer) as server:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=False) as client:
             fits = await ask(client, "GET", f"{server.url}/1000", limit=SMALL)
             assert fits.content == b"x" * 1000
             with pytest.raises(AnswerTooLarge, match="more than 1000 bytes"):
@@ -85,7 +85,7 @@ async def test_an_answer_that_is_not_complete_in_time_is_given_up() -> None:
         exchange.dribble(b"x" * 10_000, interval_seconds=0.02)
 
     with OddServer(answer) as server:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=False) as client:
             with pytest.raises(AnswerTooSlow, match=r"within 0\.5 s"):
                 await ask(client, "GET", server.url, limit=SHORT)
         assert server.cut_off.wait(60)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.config import load_settings
@@ -296,7 +296,6 @@ def test_a_command_and_its_worker_import_nothing_from_the_folder(home: Home, clo
 
 
 @given(st.binary(max_size=200) | st.text(alphabet="STATIONMASTER_HKEN=\n'\"$ {}#\\x", max_size=80).map(str.encode))
-@settings(derandomize=True, deadline=None, max_examples=200)
 def test_no_content_of_an_untrusted_file_becomes_a_setting(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as name_of_folder:
         folder = Path(name_of_folder)

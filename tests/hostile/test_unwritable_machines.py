@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,26 +15,13 @@ from stationmaster.files import sha256_of
 from stationmaster.model import Outcome, Reason, State
 from stationmaster.simulator.faults import FaultKind
 from stationmaster.simulator.harness import simulator_thread
-from tests.support.capabilities import require
 from tests.support.chaos.specs import a_tiny_dataset
 from tests.support.chaos.storm_recipe import storm_job
 from tests.support.chaos.storm_station import Hold, StormForge, StormStation
+from tests.support.machines.small_disk import small_disk
 from tests.support.vast.simulated_vast import quick_settings
 
 Break = Callable[[Path, StormStation], None]
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A real file system with little more room than the recipe needs, and few inodes."""
-    require("own disk")
-    folder.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m,nr_inodes=2000", "tmpfs", str(folder)], check=True)
-    try:
-        yield folder
-    finally:
-        while folder.is_mount():  # once more where it was also mounted read-only
-            subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def fill(disk: Path, _station: StormStation) -> None:
@@ -59,9 +45,16 @@ def _until_no_space(write: Callable[[], object]) -> None:
             return
 
 
-def make_read_only(disk: Path, _station: StormStation) -> None:
-    subprocess.run(["mount", "--bind", str(disk), str(disk)], check=True)
-    subprocess.run(["mount", "-o", "remount,bind,ro", str(disk)], check=True)
+def make_read_only(disk: Path, station: StormStation) -> None:
+    def is_read_only() -> bool:
+        """Refused if somebody has opened a file for writing in between, and keeps it open: then all begins again."""
+        subprocess.run(["mount", "--bind", str(disk), str(disk)], check=True)
+        if subprocess.run(["mount", "-o", "remount,bind,ro", str(disk)], check=False).returncode == 0:
+            return True
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+        return False
+
+    station.until(is_read_only, "a disk that is only read")
     with pytest.raises(OSError) as refused:
         (disk / "probe").touch()
     assert refused.value.errno == errno.EROFS
@@ -79,12 +72,16 @@ def test_a_finished_model_comes_home_from_a_machine_that_can_write_nothing(
     tmp_path: Path, forge: StormForge, hold: Hold, break_disk: Break
 ) -> None:
     home, go = tmp_path / "simulator", tmp_path / "go"
-    with small_disk(home / "machines") as disk, simulator_thread(quick_settings(home)) as url:
+    with (
+        small_disk(home / "machines", mebibytes=128, inodes=2000) as disk,
+        simulator_thread(quick_settings(home)) as url,
+    ):
         station = hold(StormStation(tmp_path / "home", url, forge))
         dataset = a_tiny_dataset(tmp_path / "dataset")
         station.submit(storm_job("job-1", dataset, journal=station.journal, steps=1, pace=0.0, wait_for=go))
         station.start("worker")
-        (model,) = station.until(lambda: [*disk.glob("**/job-1/output/job-1.safetensors")], "the model")
+        models = "*/root/opt/stationmaster/jobs/job-1/output/job-1.safetensors"
+        (model,) = station.until(lambda: [*disk.glob(models)], "the model")
         sha256 = sha256_of(model)
         break_disk(disk, station)
         go.touch()

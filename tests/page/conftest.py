@@ -5,10 +5,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.support.browser.kept_browser import KeptBrowser, kept_browser
-from tests.support.browser.visitor import Visitor
+from tests.support.browser.served_station import ServedStation, signed_in
+from tests.support.browser.visitor import Visitor, attentive
 from tests.support.browser.visits import Visits
 from tests.support.jobs.peopled_world import PeopledWorld
 
@@ -51,4 +52,37 @@ def visits(browser: Browser, world_visits: Visits) -> Visits:
 def visitor(visits: Visits) -> Iterator[Visitor]:
     """The administrator, signed in, before a page without an address."""
     with visits.of("administrator") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def open_page(browser: Browser, world_visits: Visits) -> Iterator[Visitor]:
+    with world_visits.of("administrator") as opened:
+        opened.open("/inbox")
+        yield opened
+
+
+@pytest.fixture
+def resident(open_page: Visitor) -> Iterator[Visitor]:
+    """The administrator, in one page for all tests of a file: `go` leads from the inbox to a view, and loads nothing.
+
+    For views that keep what they show in their address, and in files whose tests make no other visit.
+    """
+    open_page.go("/inbox")  # nothing of the view before is there any more
+    expect(open_page.page.get_by_role("heading", level=1, name="Inbox")).to_be_visible()
+    with attentive(open_page):
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def people(browser: Browser, station: ServedStation) -> Iterator[Visits]:
+    """Those of the station that a file serves for itself, to whom things happen that the world's never see."""
+    with signed_in(browser, station) as visits:
+        yield visits
+
+
+@pytest.fixture
+def person(people: Visits) -> Iterator[Visitor]:
+    """Whom the file's own station belongs to, signed in."""
+    with people.of("me") as opened:
         yield opened

@@ -21,14 +21,14 @@ def other(world: PeopledWorld) -> Iterator[str]:
         yield job
 
 
-def opened(visitor: Visitor, *jobs: str) -> None:
-    visitor.open("/compare?" + "&".join(f"jobs={job}" for job in jobs))
-    expect(visitor.page.get_by_role("heading", name=f"Compare {len(jobs)} runs")).to_be_visible()
+def opened(resident: Visitor, *jobs: str) -> None:
+    resident.go("/compare?" + "&".join(f"jobs={job}" for job in jobs))
+    expect(resident.page.get_by_role("heading", name=f"Compare {len(jobs)} runs")).to_be_visible()
 
 
-def test_only_what_differs_is_listed_and_the_rest_is_folded(visitor: Visitor, other: str) -> None:
-    opened(visitor, ANNS_JOB, other)
-    page = visitor.page
+def test_only_what_differs_is_listed_and_the_rest_is_folded(resident: Visitor, other: str) -> None:
+    opened(resident, ANNS_JOB, other)
+    page = resident.page
     differing = page.get_by_role("region", name="What differs").last
     expect(differing.get_by_role("row", name="learning_rate 0.01 0.5")).to_be_visible()
     expect(differing.get_by_role("row", name="optimizer")).to_have_count(0)
@@ -37,15 +37,15 @@ def test_only_what_differs_is_listed_and_the_rest_is_folded(visitor: Visitor, ot
     outcome = page.get_by_role("region", name="Outcome, time and cost").last
     expect(outcome.get_by_role("row", name="Outcome")).to_contain_text("Completed")
     expect(outcome.get_by_role("row", name="Last loss")).to_contain_text("0.25")
-    assert visitor.page.url.endswith(f"jobs={ANNS_JOB}&jobs={other}")
+    assert resident.page.url.endswith(f"jobs={ANNS_JOB}&jobs={other}")
 
 
-def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, other: str) -> None:
-    opened(visitor, ANNS_JOB, other)
-    page = visitor.page
+def test_charts_lie_over_each_other_and_the_address_keeps_how(resident: Visitor, other: str) -> None:
+    opened(resident, ANNS_JOB, other)
+    page = resident.page
     chart = page.get_by_role("figure", name="Loss")
     expect(chart.locator("canvas")).to_be_visible()
-    assert problems_in_light_and_narrow(visitor) == []
+    assert problems_in_light_and_narrow(resident) == []
     expect(chart).to_contain_text("A anns cats")
     expect(chart).to_contain_text(f"B {other}: first 1.5, last 0.25")
     page.get_by_label("Over").select_option("time")
@@ -64,20 +64,20 @@ def test_charts_lie_over_each_other_and_the_address_keeps_how(visitor: Visitor, 
     expect(page).not_to_have_url(re.compile("seconds="))
 
 
-def test_samples_stand_in_rows_by_prompt_at_the_step_of_one_slider(visitor: Visitor, other: str) -> None:
-    opened(visitor, ANNS_JOB, other)
-    samples = visitor.page.get_by_role("region", name="Samples")
+def test_samples_stand_in_rows_by_prompt_at_the_step_of_one_slider(resident: Visitor, other: str) -> None:
+    opened(resident, ANNS_JOB, other)
+    samples = resident.page.get_by_role("region", name="Samples")
     expect(samples.get_by_role("img").first).to_be_visible()
     expect(samples.get_by_text("A anns cats, step 20").first).to_be_visible()
     expect(samples).to_contain_text(f"No samples: B {other}.")
     samples.get_by_role("slider").press("ArrowLeft")
     expect(samples.get_by_text("A anns cats, step 0").first).to_be_visible()
-    visitor.page.wait_for_url("**sample=0**")
+    resident.page.wait_for_url("**sample=0**")
 
 
-def test_runs_are_added_moved_and_removed_and_keep_their_letter(visitor: Visitor, other: str) -> None:
-    visitor.open(f"/compare?jobs={ANNS_JOB}")
-    page = visitor.page
+def test_runs_are_added_moved_and_removed_and_keep_their_letter(resident: Visitor, other: str) -> None:
+    resident.go(f"/compare?jobs={ANNS_JOB}")
+    page = resident.page
     page.get_by_label("Find a training").fill("steep")
     page.get_by_role("button", name=other).click()
     heads = page.get_by_role("region", name="What differs").last.get_by_role("columnheader")
@@ -93,19 +93,19 @@ def test_runs_are_added_moved_and_removed_and_keep_their_letter(visitor: Visitor
     expect(page.get_by_role("heading", name=f"Choose a run to compare with {ANNS_JOB}")).to_be_visible()
 
 
-def test_with_nothing_to_compare_recent_runs_are_offered(visitor: Visitor, other: str) -> None:
-    visitor.open("/compare")
-    page = visitor.page
+def test_with_nothing_to_compare_recent_runs_are_offered(resident: Visitor, other: str) -> None:
+    resident.go("/compare")
+    page = resident.page
     expect(page.get_by_role("button", name="Compare")).to_be_disabled()
     page.get_by_role("checkbox", name="anns cats").check()
     page.get_by_role("checkbox", name=other).check()
-    assert visitor.accessibility_problems() == []
+    assert resident.accessibility_problems() == []
     page.get_by_role("button", name="Compare 2 runs").click()
     expect(page.get_by_role("heading", name="Compare 2 runs")).to_be_visible()
 
 
-def test_a_job_that_does_not_exist_is_named_with_others_to_choose(visitor: Visitor) -> None:
-    visitor.open(f"/compare?jobs={ANNS_JOB}&jobs=gone")
-    expect(visitor.page.get_by_role("alert")).to_contain_text("gone")
-    expect(visitor.page.get_by_label("Find a training")).to_be_visible()
-    visitor.complaints.clear()  # the browser itself reports the refusal
+def test_a_job_that_does_not_exist_is_named_with_others_to_choose(resident: Visitor) -> None:
+    resident.go(f"/compare?jobs={ANNS_JOB}&jobs=gone")
+    expect(resident.page.get_by_role("alert")).to_contain_text("gone")
+    expect(resident.page.get_by_label("Find a training")).to_be_visible()
+    resident.complaints.clear()  # the browser itself reports the refusal

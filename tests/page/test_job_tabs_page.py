@@ -71,10 +71,10 @@ def line(page: Page, number: int) -> Locator:
 
 
 def test_a_large_and_hostile_log_is_only_text_and_is_saved_as_it_was_written(
-    logged: PeopledWorld, visitor: Visitor
+    logged: PeopledWorld, resident: Visitor
 ) -> None:
-    page = visitor.page
-    visitor.open(f"/jobs/{LARGE}?tab=log&line=1")
+    page = resident.page
+    resident.go(f"/jobs/{LARGE}?tab=log&line=1")
     expect(page.get_by_text("100,006 lines")).to_be_visible()
     expect(line(page, 1)).to_contain_text("<script>window.wasRun = true</script>")
     expect(line(page, 2).locator("code")).to_have_text("red after")
@@ -94,9 +94,9 @@ def test_a_large_and_hostile_log_is_only_text_and_is_saved_as_it_was_written(
     assert saved.endswith(f"step {_LINES}/{_LINES}\nUserWarning: the end\n")
 
 
-def test_search_counts_and_jumps_and_errors_are_found(logged: PeopledWorld, visitor: Visitor) -> None:
-    page = visitor.page
-    visitor.open(f"/jobs/{LARGE}?tab=log")
+def test_search_counts_and_jumps_and_errors_are_found(logged: PeopledWorld, resident: Visitor) -> None:
+    page = resident.page
+    resident.go(f"/jobs/{LARGE}?tab=log")
     expect(line(page, _LINES + 6)).to_be_visible()
     search = page.get_by_role("searchbox", name="Search the log")
     search.fill("STEP 7777")
@@ -114,9 +114,9 @@ def test_search_counts_and_jumps_and_errors_are_found(logged: PeopledWorld, visi
     expect(line(page, _LINES + 6)).to_be_visible()
 
 
-def test_the_log_follows_a_running_training(logged: PeopledWorld, visitor: Visitor) -> None:
-    page = visitor.page
-    visitor.open(f"/jobs/{GROWING}?tab=log")
+def test_the_log_follows_a_running_training(logged: PeopledWorld, resident: Visitor) -> None:
+    page = resident.page
+    resident.go(f"/jobs/{GROWING}?tab=log")
     expect(page.get_by_text("No log yet")).to_be_visible()
     end = write_log(logged, GROWING, start=0, text="".join(f"line {number}\n" for number in range(1, 501)))
     log_of(page).evaluate("list => list.scrollIntoView({ block: 'center' })")
@@ -132,13 +132,13 @@ def test_the_log_follows_a_running_training(logged: PeopledWorld, visitor: Visit
     expect(line(page, 502)).to_be_in_viewport()
 
 
-def test_events_are_sentences_for_everybody(visitor: Visitor) -> None:
-    page = visitor.page
-    visitor.open(f"/jobs/{ANNS_JOB}?tab=events")
+def test_events_are_sentences_for_everybody(resident: Visitor) -> None:
+    page = resident.page
+    resident.go(f"/jobs/{ANNS_JOB}?tab=events")
     panel = page.get_by_role("tabpanel")
     expect(panel.get_by_role("listitem").first).to_contain_text("Now ENDED.")
     expect(panel.get_by_role("listitem").filter(has_text="The job ended as COMPLETED.")).to_contain_text("Success")
-    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []
+    assert problems_in_light_and_narrow(resident, within=TAB_PANEL) == []
     panel.get_by_label("Order").select_option("oldest first")
     expect(panel.get_by_role("listitem").first).not_to_contain_text("Now ENDED.")
     panel.get_by_label("About").select_option("files")
@@ -147,21 +147,21 @@ def test_events_are_sentences_for_everybody(visitor: Visitor) -> None:
     expect(page).to_have_url(re.compile("about=files"))
 
 
-def test_checkpoints_say_to_everybody_where_they_lie_and_come_down(visitor: Visitor) -> None:
-    page = visitor.page
-    visitor.open(f"/jobs/{ANNS_JOB}?tab=checkpoints")
+def test_checkpoints_say_to_everybody_where_they_lie_and_come_down(resident: Visitor) -> None:
+    page = resident.page
+    resident.go(f"/jobs/{ANNS_JOB}?tab=checkpoints")
     best = page.get_by_role("region", name="Checkpoints").get_by_role("row").filter(has_text="★ best")
     expect(best).to_contain_text("home ✓ verified")
     expect(best.get_by_role("button", name="Copy the SHA-256")).to_be_visible()
     expect(best.get_by_role("link", name="Resume from here")).to_be_visible()
-    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []
+    assert problems_in_light_and_narrow(resident, within=TAB_PANEL) == []
     with page.expect_download() as started:
         best.get_by_role("link", name="Download").click()
     assert started.value.suggested_filename.endswith(".safetensors")
     assert started.value.path().stat().st_size > 1000
 
 
-def test_everybody_can_read_a_log_with_its_colours(logged: PeopledWorld, visitor: Visitor) -> None:
-    visitor.open(f"/jobs/{COLOURED}?tab=log&line=1")
-    expect(visitor.page.get_by_text("error: one").first).to_be_visible()
-    assert problems_in_light_and_narrow(visitor, within=TAB_PANEL) == []
+def test_everybody_can_read_a_log_with_its_colours(logged: PeopledWorld, resident: Visitor) -> None:
+    resident.go(f"/jobs/{COLOURED}?tab=log&line=1")
+    expect(resident.page.get_by_text("error: one").first).to_be_visible()
+    assert problems_in_light_and_narrow(resident, within=TAB_PANEL) == []

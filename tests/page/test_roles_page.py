@@ -31,7 +31,7 @@ def test_what_somebody_may_not_see_is_not_offered(visits: Visits, who: str) -> N
         page.get_by_role("combobox", name="Search").fill("doctor")
         expect(page.get_by_role("option", name="Doctor")).to_have_count(1 if who == "administrator" else 0)
         page.keyboard.press("Escape")
-        visitor.open("/settings?section=tokens")
+        visitor.go("/settings?section=tokens")
         expect(page.get_by_role("heading", name="Tokens")).to_be_visible()
         expect(page.get_by_role("button", name="Create a token")).to_have_count(1 if may_train else 0)
 
@@ -42,9 +42,9 @@ def test_a_direct_link_to_what_is_not_for_somebody_says_so(visits: Visits) -> No
         expect(visitor.page.get_by_role("heading", name="Doctor: not for you")).to_be_visible()
         expect(visitor.page.get_by_text("Only administrators see this")).to_be_visible()
         assert visitor.accessibility_problems() == []
-        visitor.open("/settings?section=notifications")
+        visitor.go("/settings?section=notifications")
         expect(visitor.page.get_by_text("this needs the right “train”")).to_be_visible()
-        visitor.open("/settings?section=you")
+        visitor.go("/settings?section=you")
         expect(visitor.page.get_by_text("A viewer cannot change these")).to_be_visible()
         expect(visitor.page.get_by_label("E-mail")).to_be_disabled()
         expect(visitor.page.get_by_role("button", name="Save")).to_have_count(0)

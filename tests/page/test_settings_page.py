@@ -116,7 +116,7 @@ def test_a_test_message_says_which_channels_work(visitor: Visitor) -> None:
     expect(visitor.page.get_by_text("✓ delivered")).to_be_visible()
     visitor.page.get_by_role("button", name="Send it to the operators").click()
     expect(visitor.page.get_by_role("heading", name="To the operators")).to_be_visible()
-    visitor.open("/settings?section=audit")
+    visitor.go("/settings?section=audit")
     expect(visitor.page.get_by_role("region", name="Audit log")).to_contain_text("/api/inbox/test-operators")
 
 

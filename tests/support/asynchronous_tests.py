@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from tests.support.waiting import pause_seconds
+from tests.support.waiting import Pauses
 
 _LIMIT_SECONDS = 200.0
 
@@ -28,13 +27,13 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 
 async def until(condition: Callable[[], bool], *, what: str, seconds: float = 150.0) -> None:
     """Wait for a condition; fail, saying `what` never came, when it does not."""
-    deadline = time.monotonic() + seconds
+    pauses = Pauses()
     while True:
-        began = time.monotonic()
+        looked_after = pauses.begin_look()
         if condition():
             return
-        assert began < deadline, f"after {seconds:g} s still not: {what}"
-        await asyncio.sleep(pause_seconds(time.monotonic() - began))
+        assert looked_after < seconds, f"after {seconds:g} s still not: {what}"
+        await asyncio.sleep(pauses.next_seconds())
 
 
 def names_in(folder: Path) -> list[str]:

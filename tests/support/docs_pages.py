@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
@@ -18,12 +19,6 @@ _PYTHON = re.compile(r"^(?: *<!-- (?P<mark>[^\n]*?) -->\n)? *```python\n(?P<code
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Link:
-    page: Path
-    target: str
 
 
 def name_of(page: Path) -> str:
@@ -59,11 +54,28 @@ def shell_blocks(page: Path) -> list[str]:
     return _SHELL.findall(page.read_text(encoding="utf-8"))
 
 
-def links(page: Path) -> list[Link]:
-    return [Link(page, target) for target in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8")))]
+def links(page: Path) -> list[str]:
+    """Where the page points at inside the repository: `path`, `path#anchor` or `#anchor`."""
+    return [target for target in _LINK.findall(_without_code(page)) if "://" not in target]
 
 
-def anchors(page: Path) -> set[str]:
+def dead_links(page: Path) -> list[str]:
+    """Those that lead to no file, or to no heading of it."""
+    return [link for link in links(page) if not _leads_somewhere(page, link)]
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    return target.exists() and (not anchor or anchor in _anchors(target))
+
+
+@cache
+def _anchors(page: Path) -> set[str]:
     """What `page.md#…` may name, as GitHub makes it from headings."""
-    headings = _HEADING.findall(_CODE.sub("", page.read_text(encoding="utf-8")))
+    headings = _HEADING.findall(_without_code(page))
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _without_code(page: Path) -> str:
+    return _CODE.sub("", page.read_text(encoding="utf-8"))

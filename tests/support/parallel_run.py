@@ -117,16 +117,15 @@ class _ParallelRun:
         else:
             self._report(process, said)
 
-    def _report(self, process: _Process, said: dict[str, Any]) -> None:
+    def _report(self, process: _Process, said: list[dict[str, Any]]) -> None:
         config = self._session.config
-        report = config.hook.pytest_report_from_serializable(config=config, data=said)
-        if report.when == "setup":
-            config.hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
-        config.hook.pytest_runtest_logreport(report=report)
-        if report.when == "teardown":
-            config.hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
-            process.given.popleft()
-            self._unreported -= 1
+        test = self._session.items[process.given.popleft()]
+        self._unreported -= 1
+        config.hook.pytest_runtest_logstart(nodeid=test.nodeid, location=test.location)
+        for data in said:
+            report = config.hook.pytest_report_from_serializable(config=config, data=data)
+            config.hook.pytest_runtest_logreport(report=report)
+        config.hook.pytest_runtest_logfinish(nodeid=test.nodeid, location=test.location)
 
     def _replace(self, process: _Process) -> None:
         """A process has ended. One that owes reports has died in its next test; a new one runs the rest."""
@@ -187,9 +186,19 @@ def _folders(config: pytest.Config) -> Any:
 
 
 class _Reporter:
+    """Sends what a test has to report when it is over. That it was set up and cleared away is told only on request."""
+
     def __init__(self, config: pytest.Config, channel: Channel) -> None:
         self._config = config
         self._channel = channel
+        self._tells_all = config.getoption("durations") is not None
+        self._reports: list[dict[str, Any]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._channel.send(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
+        if report.when == "call" or not report.passed or self._tells_all:
+            told = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+            self._reports.append(told)
+
+    def pytest_runtest_logfinish(self) -> None:
+        self._channel.send(self._reports)
+        self._reports = []

@@ -1,4 +1,4 @@
-"""Waiting for something to come true, by looking: often where a look is cheap, seldom where it is not."""
+"""Waiting for something to come true, by looking: seldom where a look is expensive or the wait long."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 150.0
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.02, 0.25
-_PAUSE_PER_LOOK = 4.0  # at most a fifth of a core goes into looking
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.5
+_PAUSE_PER_LOOK = 9.0  # at most a tenth of a core goes into looking
+_PAUSE_PER_WAIT = 0.1  # what takes long is seen a tenth later
 
 
 def until(
@@ -21,19 +22,39 @@ def until(
     story: Callable[[], str] | None = None,
 ) -> T:
     """Wait for the condition; returns its first true value. After the timeout it fails with `what` and the `story`."""
-    ends = time.monotonic() + seconds
+    pauses = Pauses()
     while True:
-        began = time.monotonic()
+        looked_after = pauses.begin_look()
         if found := condition():
             return found
-        assert began < ends, f"after {seconds:g} s still not: {what}" + (f"\n{story()}" if story else "")
-        time.sleep(pause_seconds(time.monotonic() - began))
+        assert looked_after < seconds, f"after {seconds:g} s still not: {what}" + (f"\n{story()}" if story else "")
+        time.sleep(pauses.next_seconds())
 
 
-def pause_seconds(look_seconds: float) -> float:
-    """How long to wait before looking again, if a look takes this long.
+class Pauses:
+    """The pauses between the looks of one wait."""
+
+    def __init__(self) -> None:
+        self._began = self._looked = time.monotonic()
+
+    def begin_look(self) -> float:
+        """Call it before each look; returns how long the wait has lasted."""
+        self._looked = time.monotonic()
+        return self._looked - self._began
+
+    def next_seconds(self) -> float:
+        """How long to pause after a look that was in vain."""
+        now = time.monotonic()
+        return pause_seconds(now - self._looked, waited_seconds=now - self._began)
+
+
+def pause_seconds(look_seconds: float, *, waited_seconds: float = 0.0) -> float:
+    """How long to wait before looking again, if a look takes this long and one has waited so long.
 
     >>> [pause_seconds(look) for look in (0.0, 0.03, 1.0)]
-    [0.02, 0.12, 0.25]
+    [0.05, 0.27, 0.5]
+    >>> [pause_seconds(0.0, waited_seconds=waited) for waited in (0.1, 1.0, 10.0)]
+    [0.05, 0.1, 0.5]
     """
-    return min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, _PAUSE_PER_LOOK * look_seconds))
+    wanted = max(_SHORTEST_SECONDS, _PAUSE_PER_LOOK * look_seconds, _PAUSE_PER_WAIT * waited_seconds)
+    return min(_LONGEST_SECONDS, wanted)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { columnsOf, placesOf } from "~/charts/plotData";
 import { around } from "~/charts/plotKeys";
-import { aligned, extentOf } from "~/charts/series";
+import { aligned, extentOf, sliderValue } from "~/charts/series";
 import { smoothed, usualSpan } from "~/charts/smoothing";
 import { figuresOf, summaryOf } from "~/charts/summary";
 
@@ -97,4 +97,14 @@ test("a chart in words", () => {
   expect(figuresOf([null, 4, 1, undefined, 2])).toEqual({ first: 4, last: 2, lowest: 1, highest: 4 });
   const said = summaryOf([run("Loss", [1, 2], [0.5, 0.25]), run("Speed", [], [])], String);
   expect(said).toBe("Loss: first 0.5, last 0.25, lowest 0.25, highest 0.5. Speed: nothing was measured.");
+});
+
+describe("the cursor's slider", () => {
+  test("has values without an exponent", () => {
+    expect([7.152557373046875e-7, 7020.000000715256, 12.5].map((x) => String(sliderValue(x)))).toEqual([
+      "0",
+      "7020",
+      "12.5",
+    ]);
+  });
 });

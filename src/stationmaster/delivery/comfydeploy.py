@@ -10,6 +10,7 @@ import httpx
 
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.http_answers import MIB, AnswerLimit, ask, read_json
+from stationmaster.trusted_certificates import trusted_certificates
 
 _TIMEOUT_SECONDS = 30.0
 _ANSWER = AnswerLimit(most_bytes=16 * MIB, seconds=60.0)
@@ -61,7 +62,9 @@ class ComfyDeploy:
 
     async def _ask(self, method: str, path: str, *, json: Any = None, fine: tuple[int, ...] = ()) -> Any:
         try:
-            async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, headers=self._headers) as client:
+            async with httpx.AsyncClient(
+                timeout=_TIMEOUT_SECONDS, headers=self._headers, verify=trusted_certificates()
+            ) as client:
                 answer = await ask(client, method, f"{self._base_url}{path}", limit=_ANSWER, json=json)
         except httpx.HTTPError as problem:
             reason = str(problem) or type(problem).__name__

@@ -11,6 +11,7 @@ import httpx
 
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.http_answers import MIB, AnswerLimit, ask, complete, origin_of
+from stationmaster.trusted_certificates import trusted_certificates
 
 _TIMEOUT_SECONDS = 30.0
 _ANSWER = AnswerLimit(most_bytes=8 * MIB, seconds=60.0)
@@ -124,7 +125,9 @@ class HubCalls:
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:
-            self._client = httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, transport=self._transport)
+            self._client = httpx.AsyncClient(
+                timeout=_TIMEOUT_SECONDS, transport=self._transport, verify=trusted_certificates()
+            )
         return self._client
 
 

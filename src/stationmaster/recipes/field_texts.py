@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import sys
+from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -29,15 +31,32 @@ def _is_filled_in(model: type[BaseModel]) -> bool:
     return model.__pydantic_generic_metadata__["origin"] is not None
 
 
+@cache
 def _own_texts(model: type[BaseModel]) -> dict[str, str]:
-    declared = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-    assert isinstance(declared, ast.ClassDef)
     texts = {}
-    for field, beneath in pairwise(declared.body):
+    for field, beneath in pairwise(_declared_in(model.__module__)[model.__qualname__].body):
         match field, beneath:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 texts[name] = inspect.cleandoc(text)
     return texts
+
+
+@cache
+def _declared_in(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module by their qualified names. `inspect.getsource` would parse the module for each of them."""
+    return dict(_classes(ast.parse(inspect.getsource(sys.modules[module])), ""))
+
+
+def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.ClassDef(name=name):
+                yield prefix + name, child
+                yield from _classes(child, f"{prefix}{name}.")
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield from _classes(child, f"{prefix}{name}.<locals>.")
+            case _:
+                yield from _classes(child, prefix)
 
 
 class DescribedSchema(GenerateJsonSchema):

@@ -221,6 +221,6 @@ def _log_text(run: FakeRun, arguments: Sequence[str]) -> bytes:
 
 
 def _members(archive: bytes) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:  # "r" would try every compression first
         opened = ((member.name, tar.extractfile(member)) for member in tar if member.isfile())
         return {name: file.read() for name, file in opened if file is not None}

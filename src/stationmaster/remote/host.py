@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import posixpath
 import shlex
 import tempfile
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from stationmaster.errors import FalseAnswer, TransferFailed
-from stationmaster.files import sha256_of
+from stationmaster.files import known_sha256_of
 from stationmaster.model import OutputFile
 from stationmaster.model.intake_limits import (
     ANSWER_BYTES,
@@ -43,6 +45,8 @@ _FOLLOW_IDLE_SECONDS = 20.0
 
 #: Linux limits the length of one argument, and over SSH the whole command is one argument.
 _COMMAND_BYTES = 100_000
+
+_VISITED_SECONDS = 1.0  # no second visit within this time: small files are downloaded one after the other
 
 _LAST_LINES = 20  # among which the answer is looked for
 _VERB_AT = 4  # python trackside.pyz --root ROOT VERB …
@@ -111,6 +115,7 @@ class Host:
         Most verbs run in `kept` where it is given, the others in a process each.
         """
         self.remote = remote
+        self._kept = kept
         self._run = remote.run if kept is None else kept.run
         self.root = root.rstrip("/") or "/"
         self._pyz = self.path("trackside.pyz")
@@ -120,15 +125,17 @@ class Host:
 
     def path(self, relative: str) -> str:
         """Return the path on the machine of a name inside the job's folder."""
-        return str(PurePosixPath(self.root, relative))
+        return posixpath.join(self.root, relative)
 
     async def install(self, pyz: Path) -> None:
         """Upload trackside unless the same bytes are there already."""
-        wanted = sha256_of(pyz)
-        if await self._installed_sha256() == wanted:
+        wanted = known_sha256_of(pyz)
+        # Before the upload there may be nothing that could be kept running.
+        is_kept = self._kept is not None and self._kept.is_open
+        if await self._installed_sha256(self._run if is_kept else self.remote.run) == wanted:
             return
         await self.remote.push(pyz, self._pyz)
-        if await self._installed_sha256() != wanted:
+        if await self._installed_sha256(self._run) != wanted:
             raise TransferFailed(f"{self._pyz} did not arrive complete, or {self._python} cannot run it")
 
     async def preflight(self, *, allocate: bool = True) -> dict[str, Any]:
@@ -192,9 +199,14 @@ class Host:
         return await self._status_call(self._argv("status", *_since(since), *bound, *alone), limit=self._limit)
 
     async def visit(self, alone_seconds: float) -> None:
-        """Record for the machine's guard how long a training may run without another visit."""
+        """Record for the machine's guard how long a training may run without another visit; once a second at most."""
+        asked_at = time.monotonic()
+        if self._kept is not None and asked_at - self._kept.visited_at < _VISITED_SECONDS:
+            return
         argv = self._argv("visit", "--alone", f"{alone_seconds:.0f}")
         require_success(argv, await self._run(argv, timeout=self._limit))
+        if self._kept is not None:
+            self._kept.visited_at = asked_at
 
     async def acknowledge(self) -> None:
         """Record for the machine's guard that all results are safe at home."""
@@ -309,10 +321,10 @@ class Host:
     def _argv(self, verb: str, *arguments: str) -> list[str]:
         return [self._python, self._pyz, "--root", self.root, verb, *arguments]
 
-    async def _installed_sha256(self) -> str | None:
+    async def _installed_sha256(self, run: Callable[..., Awaitable[Completed]]) -> str | None:
         """The hash of the trackside that is there; None if there is none, or it cannot be run."""
         argv = self._argv("hash", "trackside.pyz")
-        done = await self.remote.run(argv, timeout=self._limit)
+        done = await run(argv, timeout=self._limit)
         answer = _last_object(done.stdout) or {}
         with _understanding(argv, answer):
             found = _file_hash((answer.get("files") or {}).get("trackside.pyz"))
@@ -372,14 +384,14 @@ def batched(paths: Sequence[str], *, most_bytes: int) -> Iterator[list[str]]:
 
 @contextmanager
 def _as_file(plan: Mapping[str, Any]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="stationmaster-plan-") as folder:
-        local = Path(folder, "plan.json")
-        local.write_text(json.dumps(plan), encoding="utf-8")
-        yield local
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="stationmaster-plan-", suffix=".json") as file:
+        file.write(json.dumps(plan))
+        file.flush()
+        yield Path(file.name)
 
 
 def _since(since: Since | None) -> tuple[str, ...]:
-    return () if since is None else ("--since", json.dumps(since.to_json(), separators=(",", ":")))
+    return () if since is None else ("--since", _encode(since.to_json()))
 
 
 def _answer(argv: Sequence[str], done: Completed) -> dict[str, Any]:
@@ -403,7 +415,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
     if not line.lstrip().startswith(b"{") or sum(map(line.count, (b",", b"[", b"{"))) > JSON_VALUES:
         return None
     try:
-        value = json.loads(line, parse_constant=_refuse_constant)
+        value = _decode(line.decode(errors="surrogatepass"))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -411,6 +423,11 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+# Made once: the functions of `json` make a new one for each call that has options.
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _nonsense(argv: Sequence[str], output: bytes) -> FalseAnswer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -48,6 +49,12 @@ class KeptTrackside:
         self._kept: _Session | None = None
         self._turn = asyncio.Lock()
         self._not_before = 0.0
+        self.visited_at = -math.inf  # by our monotonic clock: when the machine last recorded a visit
+
+    @property
+    def is_open(self) -> bool:
+        """Whether one is running, as far as is known here."""
+        return self._kept is not None and self._kept.conversation.is_open
 
     async def run(
         self, argv: Sequence[str], *, input: bytes | None = None, timeout: float, most_bytes: int = ANSWER_BYTES

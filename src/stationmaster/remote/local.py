@@ -33,6 +33,8 @@ _COPY_BYTES = 1 << 22
 
 #: A shell's exit codes for a program that is missing or not executable.
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+_NOT_READ = (BrokenPipeError, ConnectionResetError)
+_CLOSING: set[asyncio.Task[None]] = set()  # asyncio itself keeps only weak references to tasks
 
 
 class LocalRemote:
@@ -135,7 +137,7 @@ class LocalRemote:
         stdin: int,
         stderr: int | BinaryIO = PIPE,
     ) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *argv,
             stdin=stdin,
             stdout=PIPE,
@@ -144,6 +146,11 @@ class LocalRemote:
             env={**self._environment, **(env or {})},
             start_new_session=True,  # a timeout must end the command's children too, and never us
         )
+        if process.stdin is not None:
+            closing = asyncio.create_task(_closed(process.stdin))
+            _CLOSING.add(closing)
+            closing.add_done_callback(_CLOSING.discard)
+        return process
 
 
 class LocalStream:
@@ -264,10 +271,16 @@ async def _collect(
 async def _send(process: asyncio.subprocess.Process, input: bytes | None) -> None:
     if process.stdin is None:
         return
-    with suppress(BrokenPipeError, ConnectionResetError):  # a command need not read its input
+    with suppress(*_NOT_READ):  # a command need not read its input
         process.stdin.write(input or b"")
         await process.stdin.drain()
     process.stdin.close()
+
+
+async def _closed(stdin: asyncio.StreamWriter) -> None:
+    """Wait until the pipe is closed, and ignore its error. Otherwise asyncio logs the error, at some later time."""
+    with suppress(*_NOT_READ):
+        await stdin.wait_closed()
 
 
 async def _copy(

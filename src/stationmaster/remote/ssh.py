@@ -479,9 +479,10 @@ async def _collect(
 ) -> Completed:
     errors = asyncio.create_task(_tail(process.stderr))
     try:
-        if input:
-            process.stdin.write(input)
-        process.stdin.write_eof()
+        with suppress(BrokenPipeError):  # a command need not read its input: one that has ended has an answer, too
+            if input:
+                process.stdin.write(input)
+            process.stdin.write_eof()
         stdout = await read_answer(process.stdout, argv, most_bytes)
         stderr = await errors
         await process.wait_closed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
@@ -62,12 +62,13 @@ async def push_all_verified(
     if not missing:
         return frozenset()
     sent = frozenset(file.path for file in missing)
-    spans = {file.path: await _spans(host, file) for file in missing}
+    sizes = {file.path: _size(file.local) for file in missing}
+    spans = {file.path: await _spans(host, file, sizes[file.path]) for file in missing}
     to_send = sum(span.size for each in spans.values() for span in each)
     await _require_far_room(host, missing[0].path, to_send + further_bytes)
     for _ in range(_TRIES):
-        for file in await _push_many(host, missing, progress):
-            await _push(host, file, spans.pop(file.path, None), progress)
+        for file in await _push_many(host, missing, sizes, progress):
+            await _push(host, file, sizes[file.path], spans.pop(file.path, None), progress)
         found = await _far_hashes(host, missing)
         missing = [file for file in missing if found[file.path] != file.sha256]
         if not missing:
@@ -94,15 +95,14 @@ async def pull_verified(
     when the file is missing, and FalseFile when its size or, twice, its hash is not what the machine reported.
     """
     wanted = wanted or await _far_file(host, path)
-    if await asyncio.to_thread(_is_equal, local, wanted):
+    if _is_there(local) and await asyncio.to_thread(_is_equal, local, wanted):
         return local
     part = (parts or local.parent) / f".{wanted.sha256[:16]}.fetching"
     local.parent.mkdir(parents=True, exist_ok=True)
     try:
         for _ in range(_TRIES):
             await _pull(host, path, part, wanted, progress)
-            if await asyncio.to_thread(_is_equal, part, wanted):
-                await asyncio.to_thread(rename_durably, part, local)
+            if await asyncio.to_thread(_has_arrived, part, local, wanted):
                 return local
             _remove(part)
     except (TransferFailed, DiskFull):
@@ -111,16 +111,17 @@ async def pull_verified(
     raise FalseFile(f"{path} did not arrive with SHA-256 {wanted.sha256}, {_TRIES} times")
 
 
-async def _spans(host: Host, file: Sending) -> Sequence[Span]:
-    size = _size(file.local)
+async def _spans(host: Host, file: Sending, size: int) -> Sequence[Span]:
     if not _is_resumable(host.remote, size):
         return (Span(0, size),)
     return await spans_to_push(host, file.local, file.path, FileHash(sha256=file.sha256, size=size))
 
 
-async def _push_many(host: Host, files: Sequence[Sending], progress: Progress | None) -> Sequence[Sending]:
+async def _push_many(
+    host: Host, files: Sequence[Sending], sizes: Mapping[str, int], progress: Progress | None
+) -> Sequence[Sending]:
     """Upload small files together where there are many; return those to be sent one by one."""
-    small = {file.path: file.local for file in files if _size(file.local) < RESUMABLE_BYTES}
+    small = {file.path: file.local for file in files if sizes[file.path] < RESUMABLE_BYTES}
     if len(small) < _MANY_FILES or not isinstance(host.remote, SupportsMany):
         return files
     try:
@@ -128,17 +129,18 @@ async def _push_many(host: Host, files: Sequence[Sending], progress: Progress | 
     except TransferFailed as problem:
         free = await _far_free_bytes(host)
         if free is not None and free < _FULL_BYTES:
-            size = sum(_size(local) for local in small.values())
+            size = sum(sizes[path] for path in small)
             raise _filled_up(f"the machine, during the upload of {len(small)} files", size, free) from problem
         raise
     return [file for file in files if file.path not in small]
 
 
-async def _push(host: Host, file: Sending, spans: Sequence[Span] | None, progress: Progress | None) -> None:
-    wanted, remote = FileHash(sha256=file.sha256, size=_size(file.local)), host.remote
-    if not _is_resumable(remote, wanted.size):
+async def _push(host: Host, file: Sending, size: int, spans: Sequence[Span] | None, progress: Progress | None) -> None:
+    remote = host.remote
+    if not _is_resumable(remote, size):
         await remote.push(file.local, host.path(file.path), progress=progress)
         return
+    wanted = FileHash(sha256=file.sha256, size=size)
     chosen = (Span(0, wanted.size),) if spans is None else spans
     try:
         await push_spans(host, remote, file.local, file.path, wanted, chosen, progress)
@@ -226,8 +228,20 @@ def _size(local: Path) -> int:
         raise TransferFailed(f"{local} cannot be read: {problem.strerror}") from problem
 
 
+def _is_there(path: Path) -> bool:
+    return path.is_file()
+
+
 def _is_equal(path: Path, wanted: FileHash) -> bool:
-    return path.is_file() and path.stat().st_size == wanted.size and sha256_of(path) == wanted.sha256
+    return _is_there(path) and path.stat().st_size == wanted.size and sha256_of(path) == wanted.sha256
+
+
+def _has_arrived(part: Path, local: Path, wanted: FileHash) -> bool:
+    """Give a file that arrived with its hash its name."""
+    is_equal = _is_equal(part, wanted)
+    if is_equal:
+        rename_durably(part, local)
+    return is_equal
 
 
 def _remove(part: Path) -> None:

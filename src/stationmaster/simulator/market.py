@@ -84,7 +84,7 @@ class Market:
     def offers(self, now: float, *, rented: Collection[int], listings: Mapping[int, int]) -> list[MarketOffer]:
         """Offers of machines that are not in `rented`; `listings` is how often each was listed before."""
         return [
-            replace(offer, ask_id=offer.machine_id * 1000 + listings.get(offer.machine_id, 0) % 1000)
+            _listed(offer, times=listings.get(offer.machine_id, 0))
             for offer in self._priced(self._period(now))
             if offer.machine_id not in rented
         ]
@@ -104,6 +104,12 @@ class Market:
         return int(now // self._period_seconds) if self._period_seconds > 0 else 0
 
 
+def _listed(offer: MarketOffer, *, times: int) -> MarketOffer:
+    """The offer of a machine that was listed so often before; most never were, and need no copy."""
+    ask_id = offer.machine_id * 1000 + times % 1000
+    return offer if offer.ask_id == ask_id else replace(offer, ask_id=ask_id)
+
+
 def _host(seed: int, index: int) -> MarketOffer:
     draw = random.Random(f"{seed}/host/{index}")
     # The first hosts have each GPU once, verified and reliable, so that no search on a new market is empty.
@@ -114,7 +120,7 @@ def _host(seed: int, index: int) -> MarketOffer:
     driver, cuda = _DRIVERS[-1] if plain else draw.choice(_DRIVERS)
     cores = draw.choice((16, 32, 64, 96, 128))
     return MarketOffer(
-        ask_id=0,
+        ask_id=(10_000 + index * 7) * 1000,
         machine_id=10_000 + index * 7,
         host_id=500 + index // 2,
         gpu=gpu,

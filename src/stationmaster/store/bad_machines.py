@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -18,10 +20,11 @@ _AVOIDED_SECONDS = 24 * 3600.0
 class BadMachines:
     def __init__(self, database: Database) -> None:
         self._database = database
-        recent = bad_machines.c.at > database.now - _AVOIDED_SECONDS
-        self._avoided = sa.select(bad_machines.c.machine_id).where(
-            bad_machines.c.provider == sa.bindparam("b_provider"), recent
-        )
+
+    @cached_property
+    def _avoided(self) -> sa.Select[Any]:
+        recent = bad_machines.c.at > self._database.now - _AVOIDED_SECONDS
+        return sa.select(bad_machines.c.machine_id).where(bad_machines.c.provider == sa.bindparam("b_provider"), recent)
 
     def avoided(self, provider: str) -> frozenset[str]:
         """Ids of the provider's machines to avoid now, whichever of its accounts they failed on."""

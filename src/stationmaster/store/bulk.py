@@ -1,6 +1,6 @@
-"""Writes many rows with few statements, the same on both engines.
+"""Writes many rows with few statements, and reads with those that are asked most, the same on both engines.
 
-A worker writes the same few kinds of rows all day, so each statement is compiled once and kept.
+A worker writes and reads the same few kinds of rows all day, so each statement is compiled once and kept.
 """
 
 from __future__ import annotations
@@ -62,17 +62,48 @@ def insert_into(dialect: str, table: sa.Table) -> Any:
     return import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
 
 
+def read_rows(connection: Connection, query: sa.Select[Any], values: Row) -> list[dict[str, Any]]:
+    """The rows of a query that its module keeps. The values of an expanding parameter are a list."""
+    lists = {name: _padded(value) for name, value in values.items() if isinstance(value, list)}
+    known = (connection.dialect.name, query, *map(len, lists.values()))
+    if known not in _PREPARED:
+        _PREPARED[known] = PreparedStatement(connection.dialect, query, example={**values, **lists})
+    # The compiled query has a numbered parameter for each member of a list.
+    members = {f"{name}_{n}": member for name, found in lists.items() for n, member in enumerate(found, start=1)}
+    return _PREPARED[known].rows(connection, {**values, **members})
+
+
+def _padded(values: list[Any]) -> list[Any]:
+    """The list with its last value repeated up to a power of two: so that few lengths need a statement of their own.
+
+    >>> _padded([3, 1, 2])
+    [3, 1, 2, 2]
+    """
+    return values + values[-1:] * ((1 << max(0, len(values) - 1).bit_length()) - len(values))
+
+
 class PreparedStatement:
     """A compiled statement whose rows go straight to the driver.
 
-    SQLAlchemy takes longer to bind a row to a statement than SQLite takes to write it.
+    SQLAlchemy takes longer to bind a row to a statement than SQLite takes to write it, and longer to prepare a query
+    than SQLite takes to answer it.
     """
 
-    def __init__(self, dialect: sa.Dialect, statement: sa.Executable, names: Sequence[str] | None = None) -> None:
-        """`names`: the columns of an insert."""
-        compiled = statement.compile(dialect=dialect, column_keys=names)  # type: ignore[attr-defined]
+    def __init__(
+        self,
+        dialect: sa.Dialect,
+        statement: sa.Executable,
+        names: Sequence[str] | None = None,
+        *,
+        example: Row | None = None,
+    ) -> None:
+        """`names`: the columns of an insert. `example`: values of a query, with lists as long as they will be."""
+        options = {} if example is None else {"render_postcompile": True}
+        filled: Any = statement if example is None else statement.params(example)  # type: ignore[attr-defined]
+        compiled = filled.compile(dialect=dialect, column_keys=names, compile_kwargs=options)
         self._text: str = compiled.string
         self._bind = _binder(compiled, dialect)
+        self._names, self._converters = _columns(compiled, dialect)
 
     def execute(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Execute it for each of `rows`, in their order. Raises StoreError, or what SQLAlchemy would raise."""
@@ -93,6 +124,16 @@ class PreparedStatement:
             if connection.dialect.name == "sqlite":
                 return [cursor.execute(self._text, each).fetchone() for each in bound]
             return self._execute_in_one_round_trip(cursor, bound)
+
+    def rows(self, connection: Connection, values: Row) -> list[dict[str, Any]]:
+        """Execute a query; return its rows by column name. Raises as `execute` does."""
+        with self._cursor(connection) as cursor:
+            cursor.execute(self._text, self._bind(values))
+            found = [dict(zip(self._names, row, strict=True)) for row in cursor.fetchall()]
+        for name, convert in self._converters.items():
+            for row in found:
+                row[name] = convert(row[name])
+        return found
 
     @contextmanager
     def _cursor(self, connection: Connection) -> Iterator[Any]:
@@ -137,6 +178,14 @@ def _upsert(
     others = {name: insert.excluded[name] for name in names if name not in key}
     statement: sa.Executable = insert.on_conflict_do_update(index_elements=list(key), set_=others, where=where)
     return statement
+
+
+def _columns(compiled: Any, dialect: sa.Dialect) -> tuple[tuple[str, ...], dict[str, Callable[[Any], Any]]]:
+    """The names of a query's columns, and how its truth values are converted: in SQLite they are numbers."""
+    kinds = {column.keyname: column.type for column in compiled._result_columns}
+    truths = {name: kind.dialect_impl(dialect) for name, kind in kinds.items() if isinstance(kind, sa.Boolean)}
+    found = {name: kind.result_processor(dialect, None) for name, kind in truths.items()}
+    return tuple(kinds), {name: convert for name, convert in found.items() if convert is not None}
 
 
 def _binder(compiled: Any, dialect: sa.Dialect) -> Callable[[Row], Any]:

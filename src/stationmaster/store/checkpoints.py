@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Checkpoint
-from stationmaster.store.bulk import upsert
+from stationmaster.store.bulk import read_rows, upsert
 from stationmaster.store.codec import checkpoint_from_row, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import checkpoints
@@ -21,7 +21,7 @@ class Checkpoints:
 
     def of_job(self, job_id: str) -> list[Checkpoint]:
         with self._database.read() as connection:
-            return [checkpoint_from_row(row) for row in connection.execute(_OF_JOB, {"b_job": job_id}).mappings()]
+            return [checkpoint_from_row(row) for row in read_rows(connection, _OF_JOB, {"b_job": job_id})]
 
     def of_jobs(self, job_ids: Collection[str]) -> dict[str, list[Checkpoint]]:
         """The files of several jobs, by job id, in one query."""

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from stationmaster.model import CostLine, RentalState
 from stationmaster.money import MicroDollars
-from stationmaster.store.bulk import upsert
+from stationmaster.store.bulk import read_rows, upsert
 from stationmaster.store.codec import cost_line_from_row, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.ownership import ids_of_owner
@@ -25,13 +25,13 @@ class Costs:
 
     def of_job(self, job_id: str) -> list[CostLine]:
         with self._database.read() as connection:
-            return [cost_line_from_row(row) for row in connection.execute(_OF_JOB, {"job_id": job_id}).mappings()]
+            return [cost_line_from_row(row) for row in read_rows(connection, _OF_JOB, {"job_id": job_id})]
 
     def of_jobs(self, job_ids: Collection[str]) -> dict[str, list[CostLine]]:
         """The lines of several jobs, by job id, in one query."""
         found: dict[str, list[CostLine]] = {job_id: [] for job_id in job_ids}
         with self._database.read() as connection:
-            for row in connection.execute(_OF_JOBS, {"job_ids": list(job_ids)}).mappings():
+            for row in read_rows(connection, _OF_JOBS, {"job_ids": list(job_ids)}):
                 found[row["job_id"]].append(cost_line_from_row(row))
         return found
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sqlalchemy.exc import (
     OperationalError,
     TimeoutError,
 )
+from sqlalchemy.util import LRUCache
 
 from stationmaster.errors import ConfigInvalid, StoreError
 
@@ -205,14 +207,8 @@ def _checked_url(text: str) -> URL:
 
 
 def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
-    options: dict[str, Any] = {
-        # The driver in autocommit, BEGIN sent by us: a deferred BEGIN that upgrades to a write fails at once with
-        # "database is locked" when another process writes, whatever the busy timeout says.
-        "connect_args": {"isolation_level": None, "check_same_thread": False, "timeout": _BUSY_SECONDS},
-        "poolclass": sa.pool.QueuePool,
-    }
-    writer = sa.create_engine(url, pool_size=1, max_overflow=0, pool_timeout=_BUSY_SECONDS, **options)
-    reader = sa.create_engine(url, pool_size=4, max_overflow=12, **options)
+    writer = _sqlite_engine(url, pool_size=1, max_overflow=0, timeout=_BUSY_SECONDS)
+    reader = _sqlite_engine(url, pool_size=4, max_overflow=12)
 
     @sa.event.listens_for(writer, "connect")
     def _prepare_writer(connection: Any, _record: Any) -> None:
@@ -236,10 +232,31 @@ def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
     return writer, reader
 
 
+def _sqlite_engine(url: URL, **pool_options: Any) -> Engine:
+    dialect = _sqlite_dialect()
+    arguments, options = dialect.create_connect_args(url)
+    # The driver in autocommit, BEGIN sent by us: a deferred BEGIN that upgrades to a write fails at once with
+    # "database is locked" when another process writes, whatever the busy timeout says.
+    chosen = {**options, "isolation_level": None, "check_same_thread": False, "timeout": _BUSY_SECONDS}
+    pool = sa.pool.QueuePool(lambda: dialect.connect(*arguments, **chosen), dialect=dialect, **pool_options)
+    return Engine(pool, dialect, url).execution_options(compiled_cache=_compiled_for_sqlite)
+
+
+_compiled_for_sqlite: MutableMapping[Any, Any] = LRUCache(1000)
+
+
+@cache
+def _sqlite_dialect() -> sa.Dialect:
+    """One for all engines, so that they share compiled statements: compiling takes far longer than running them."""
+    engine = sa.create_engine("sqlite://")
+    engine.connect().close()  # the dialect learns about the driver
+    engine.dispose()
+    return engine.dialect
+
+
 def _open_postgresql(url: URL, limits: SessionLimits) -> Engine:
-    options = {name: value for name, value in _CONNECTION_OPTIONS.items() if name not in url.query}
     try:
-        engine = sa.create_engine(url, pool_size=4, max_overflow=12, connect_args=options)
+        engine = _postgresql_engine(url)
     except ModuleNotFoundError as exc:
         raise ConfigInvalid(
             "PostgreSQL needs the driver psycopg", hint="pip install 'stationmaster[postgres]'"
@@ -263,6 +280,31 @@ def _open_postgresql(url: URL, limits: SessionLimits) -> Engine:
     return engine
 
 
+def _postgresql_engine(url: URL) -> Engine:
+    """An engine that shares dialect and compiled statements with the others on its server, as those of SQLite do."""
+    server = url.set(database=None)
+    options = {name: value for name, value in _CONNECTION_OPTIONS.items() if name not in url.query}
+    dialect = _known_servers.get(server)
+    if dialect is None:
+        # hstore is a type that each database may have under another number; we do not use it.
+        engine = sa.create_engine(url, pool_size=4, max_overflow=12, connect_args=options, use_native_hstore=False)
+
+        @sa.event.listens_for(engine, "connect")
+        def _remember(_connection: Any, _record: Any) -> None:
+            _known_servers.setdefault(server, engine.dialect)  # which has asked for the server's version just before
+    else:
+        arguments, given = dialect.create_connect_args(url)
+        connect = partial(dialect.connect, *arguments, **given, **options)
+        engine = Engine(sa.pool.QueuePool(connect, dialect=dialect, pool_size=4, max_overflow=12), dialect, url)
+    return engine.execution_options(compiled_cache=_compiled_for_postgresql)
+
+
+_compiled_for_postgresql: MutableMapping[Any, Any] = LRUCache(1000)
+
+#: Dialects by the URL of their server, from the first connection to it on.
+_known_servers: dict[URL, sa.Dialect] = {}
+
+
 def _has_data_to_read(descriptor: int) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -274,9 +316,9 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InternalError) as exc:  # InternalError: PostgreSQL is read-only, or ended the session
-        raise StoreError(
-            f"the store does not answer: {first_line(exc.orig)}", hint="run `stationmaster doctor`"
-        ) from exc
+        raise _no_answer(exc.orig) from exc
+    except sqlite3.OperationalError as exc:  # of a statement that went to the driver itself
+        raise _no_answer(exc) from exc
     except TimeoutError as exc:
         raise StoreError("the store is busy: no connection became free in time") from exc
     except DBAPIError as exc:
@@ -287,6 +329,10 @@ def _translated() -> Iterator[None]:
                 f"the store cannot be used: {first_line(exc.orig)}", hint="restore it from a backup"
             ) from exc
         raise
+
+
+def _no_answer(error: BaseException | None) -> StoreError:
+    return StoreError(f"the store does not answer: {first_line(error)}", hint="run `stationmaster doctor`")
 
 
 def first_line(error: BaseException | None) -> str:

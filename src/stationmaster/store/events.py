@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import SINGLE_USER, Event
-from stationmaster.store.bulk import append_rows, insert_if_absent
+from stationmaster.store.bulk import append_rows, insert_if_absent, read_rows
 from stationmaster.store.codec import dumps, event_from_row
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import events, followed, jobs
@@ -36,7 +36,7 @@ class Events:
         found: dict[str, list[Event]] = {job_id: [] for job_id in job_ids}
         values = {"b_jobs": list(job_ids), "b_kinds": list(kinds)}
         with self._database.read() as connection:
-            for row in connection.execute(_OF_JOBS, values).mappings():
+            for row in read_rows(connection, _OF_JOBS, values):
                 found[row["job_id"]].append(event_from_row(row))
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -53,8 +54,16 @@ _KEPT = (tables.trained_models, tables.past_runs, tables.submissions)
 class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._until_due = _until_due_statement(database)  # runs all the time: built once
-        self._until_served_due = _until_due_statement(database, is_served())
+
+    # Run all the time: built once.
+
+    @cached_property
+    def _until_due(self) -> sa.Select[Any]:
+        return _until_due_statement(self._database)
+
+    @cached_property
+    def _until_served_due(self) -> sa.Select[Any]:
+        return _until_due_statement(self._database, is_served())
 
     def submit(self, spec: JobSpec) -> Submitted:
         """Queue a job. If the id exists already, return that job and change nothing."""

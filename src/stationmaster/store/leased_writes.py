@@ -76,6 +76,8 @@ class UpdatedRow(NamedTuple):
     series_bytes: int
     desired: str
     desired_seq: int
+    saves_asked: int
+    samples_asked: int
     now: float
     watched: bool
 
@@ -207,8 +209,15 @@ class LeasedWriter:
 
 
 def _lease_after(entry: LeasedWrite, texts: Texts, row: UpdatedRow) -> Lease:
-    wanted = Desired(row.desired)
-    job = changed(entry.write.job, version=row.version, desired=wanted, desired_seq=row.desired_seq)
+    """The lease with everything that people may have changed meanwhile: none of it interrupts the next visit."""
+    job = changed(
+        entry.write.job,
+        version=row.version,
+        desired=Desired(row.desired),
+        desired_seq=row.desired_seq,
+        saves_asked=row.saves_asked,
+        samples_asked=row.samples_asked,
+    )
     return Lease(job=job, token=entry.lease.token, now=row.now, watched=bool(row.watched), texts=texts)
 
 
@@ -247,6 +256,8 @@ def _update_statement(database: Database, *, series_cap_bytes: int) -> Returning
             jobs.c.series_bytes,
             jobs.c.desired,
             jobs.c.desired_seq,
+            jobs.c.saves_asked,
+            jobs.c.samples_asked,
             now.label("now"),
             watched_column(now),
         )

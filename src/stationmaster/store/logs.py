@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import LogChunk
-from stationmaster.store.bulk import append_rows
+from stationmaster.store.bulk import append_rows, read_rows
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import log_chunks
 
@@ -33,7 +33,7 @@ class Logs:
     def latest(self, job_id: str, *, limit: int = 100, most_bytes: int = _PAGE_BYTES) -> list[tuple[int, LogChunk]]:
         """The last (sequence number, chunk) pairs in the order they were written, limited as in `of_job`."""
         with self._database.read() as connection:
-            newest = connection.execute(_SIZES_BACKWARDS, {"b_job": job_id, "b_limit": limit}).all()
+            newest = read_rows(connection, _SIZES_BACKWARDS, {"b_job": job_id, "b_limit": limit})
         first = _last_within(newest, most_bytes)
         return [] if first is None else self.of_job(job_id, after_seq=first - 1, limit=limit, most_bytes=most_bytes)
 
@@ -60,13 +60,13 @@ class Logs:
         """One page as in `of_job`, and whether it reaches to the end of what was stored when it was read."""
         asked = {"b_job": job_id, "b_after": after_seq}
         with self._database.read() as connection:
-            sizes = connection.execute(_SIZES, {**asked, "b_limit": limit}).all()
+            sizes = read_rows(connection, _SIZES, {**asked, "b_limit": limit})
             last = _last_within(sizes, most_bytes)
             if last is None:
                 return [], True
-            rows = connection.execute(_PIECES, {**asked, "b_last": last}).mappings()
-            pieces = [(row["seq"], chunk_from_row(row)) for row in rows]
-        return pieces, len(sizes) < limit and last == sizes[-1].seq
+            rows = read_rows(connection, _PIECES, {**asked, "b_last": last})
+        pieces = [(row["seq"], chunk_from_row(row)) for row in rows]
+        return pieces, len(sizes) < limit and last == sizes[-1]["seq"]
 
 
 _OF_JOB = log_chunks.c.job_id == sa.bindparam("b_job")
@@ -82,14 +82,14 @@ _PIECES = (
 )
 
 
-def _last_within(sizes: Sequence[Any], most_bytes: int) -> int | None:
+def _last_within(sizes: Sequence[Mapping[str, Any]], most_bytes: int) -> int | None:
     """The last piece, in the order of `sizes`, up to which all fit into `most_bytes`; the first in any case."""
     last, room = None, most_bytes
     for row in sizes:
-        room -= row.size
+        room -= row["size"]
         if last is not None and room < 0:
             break
-        last = row.seq
+        last = row["seq"]
     return last
 
 
@@ -130,7 +130,7 @@ def _row(job_id: str, chunk: LogChunk, data: bytes, now: float) -> dict[str, obj
     }
 
 
-def chunk_from_row(row: sa.RowMapping) -> LogChunk:
+def chunk_from_row(row: Mapping[str, Any]) -> LogChunk:
     return LogChunk(
         attempt=row["attempt"],
         stream=row["stream"],

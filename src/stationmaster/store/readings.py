@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import StepReading
-from stationmaster.store.bulk import append_rows
+from stationmaster.store.bulk import append_rows, read_rows
 from stationmaster.store.codec import known_fields, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import readings
@@ -44,10 +44,9 @@ class Readings:
         self._database = database
 
     def of_job(self, job_id: str, *, without_attempts: Collection[int] = ()) -> list[StepReading]:
-        query = _OF_JOB.where(readings.c.attempt.not_in(without_attempts)) if without_attempts else _OF_JOB
+        values = {"b_job": job_id, "b_without": list(without_attempts)}
         with self._database.read() as connection:
-            found = connection.execute(query, {"b_job": job_id}).mappings()
-            return [known_fields(StepReading, dict(row)) for row in found]
+            return [known_fields(StepReading, row) for row in read_rows(connection, _OF_JOB, values)]
 
     def count(self, job_id: str) -> int:
         query = sa.select(sa.func.count()).where(readings.c.job_id == job_id)
@@ -88,7 +87,7 @@ class Readings:
         """About `most` readings of one attempt, evenly spaced."""
         values = {"b_job": job_id, "b_attempt": attempt, "b_most": most}
         with self._database.read() as connection:
-            return [known_fields(StepReading, dict(row)) for row in connection.execute(_SAMPLED, values).mappings()]
+            return [known_fields(StepReading, row) for row in read_rows(connection, _SAMPLED, values)]
 
     def loss_ranges(self, questions: Sequence[LossQuestion]) -> list[LossRange]:
         """The answers for several jobs in one query. A loss that is not a number counts in no range."""
@@ -120,7 +119,14 @@ class Readings:
 
 _LARGEST = 1e300  # to PostgreSQL, NaN is greater than every number
 
-_OF_JOB = sa.select(readings).where(readings.c.job_id == sa.bindparam("b_job")).order_by(readings.c.seq)
+_OF_JOB = (
+    sa.select(readings)
+    .where(
+        readings.c.job_id == sa.bindparam("b_job"),
+        readings.c.attempt.not_in(sa.bindparam("b_without", expanding=True)),
+    )
+    .order_by(readings.c.seq)
+)
 
 _NUMBERED = (
     sa.select(

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Rental, RentalState
-from stationmaster.store.bulk import upsert
+from stationmaster.store.bulk import read_rows, upsert
 from stationmaster.store.codec import rental_from_row, rental_to_row
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import rentals
@@ -48,7 +48,7 @@ class Rentals:
 
     def _all(self, query: sa.Select[Any], **values: str | list[str]) -> list[Rental]:
         with self._database.read() as connection:
-            return [rental_from_row(row) for row in connection.execute(query, values).mappings()]
+            return [rental_from_row(row) for row in read_rows(connection, query, values)]
 
 
 _IN_ORDER = sa.select(rentals).order_by(rentals.c.requested_at, rentals.c.label)

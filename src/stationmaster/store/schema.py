@@ -89,34 +89,43 @@ def _add_unique_index(name: str, *columns: sa.Column[object], where: str) -> Non
 def _is_up_to_date(database: Database) -> bool:
     """Whether there is nothing to do. Runs at every start; importing Alembic alone would take a quarter of a second."""
     with database.read() as connection:
-        if schema_version(connection) != HEAD:
+        present = _table_names(connection)
+        if not present >= {*metadata.tables, _alembic_version.name} or schema_version(connection) != HEAD:
             return False
-        present = set(sa.inspect(connection).get_table_names())
-        if not {table.name for table in metadata.sorted_tables} <= present:
-            return False
-        return bool(connection.execute(sa.text("SELECT count(*) FROM installation")).scalar_one())
+        return bool(connection.exec_driver_sql("SELECT count(*) FROM installation").scalar_one())
 
 
 def schema_version(connection: Connection) -> str | None:
     """The version of the schema; None if there is none."""
-    if not sa.inspect(connection).has_table("alembic_version"):
+    if _alembic_version.name not in _table_names(connection):
         return None
-    found = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none()
     return None if found is None else str(found)
 
 
+def _table_names(connection: Connection) -> set[str]:
+    """What SQLAlchemy's inspector would find, in a tenth of its time."""
+    if connection.dialect.name == "sqlite":
+        found = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")
+    else:
+        found = connection.exec_driver_sql("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    return set(found.scalars())
+
+
 def _is_empty(connection: Connection) -> bool:
-    ours = {*metadata.tables, _alembic_version.name}
-    return ours.isdisjoint(sa.inspect(connection).get_table_names())
+    return _table_names(connection).isdisjoint({*metadata.tables, _alembic_version.name})
 
 
 def _create(connection: Connection) -> None:
     """Create the newest schema without running migrations; a test compares the two."""
     statements = _statements(connection.dialect.name)
     if connection.dialect.name == "postgresql":
-        statements = (";\n".join(statements),)  # one round trip; SQLite takes one statement at a time
-    for statement in statements:
-        connection.exec_driver_sql(statement)
+        connection.exec_driver_sql(";\n".join(statements))  # one round trip
+    else:
+        cursor = connection.connection.cursor()  # the driver's own: half the time
+        for statement in statements:  # SQLite takes one at a time
+            cursor.execute(statement)
+        cursor.close()
     connection.execute(_alembic_version.insert().values(version_num=HEAD))
 
 

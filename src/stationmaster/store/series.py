@@ -24,7 +24,8 @@ from stationmaster.series.codec import NotATable
 from stationmaster.series.schema import TABLES
 from stationmaster.series.table import Table, joined
 from stationmaster.series.thinning import thinned
-from stationmaster.store.bulk import append_rows
+from stationmaster.store.bulk import append_rows, read_rows
+from stationmaster.store.codec import Row
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import jobs, series_blocks
 
@@ -123,7 +124,7 @@ class Series:
         """All tables of a job by attempt, those of `attempts` alone if given, in one query; rows as in `read`."""
         query, values = (_OF_JOB, {}) if attempts is None else (_OF_ATTEMPTS, {"b_attempts": list(attempts)})
         with self._database.read() as connection:
-            rows = connection.execute(query, {"b_job": job_id, **values}).mappings()
+            rows = read_rows(connection, query, {"b_job": job_id, **values})
             blocks = [_block(row) for row in rows if row["name"] in TABLES]
         found: dict[int, list[Table]] = {}
         for attempt, table in _tables(job_id, blocks):
@@ -359,5 +360,5 @@ def _tables(
             yield attempt, joined(readable)
 
 
-def _block(row: sa.RowMapping) -> Block:
+def _block(row: Row) -> Block:
     return Block(**{name: row[name] for name in _MEASURED}, data=bytes(row["data"]))

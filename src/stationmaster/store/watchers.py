@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,12 +18,12 @@ from stationmaster.store.wake import announce
 class Watchers:
     def __init__(self, database: Database) -> None:
         self._database = database
-        # Asked at every poll of a training: building the query each time would cost more than running it.
-        self._is_watched = (
-            sa.select(interests.c.watcher)
-            .where(interests.c.job_id == sa.bindparam("job_id"), interests.c.until > database.now)
-            .limit(1)
-        )
+
+    @cached_property
+    def _is_watched(self) -> sa.Select[Any]:
+        """Asked at every poll of a training: building the query each time would cost more than running it."""
+        is_current = interests.c.until > self._database.now
+        return sa.select(interests.c.watcher).where(interests.c.job_id == sa.bindparam("job_id"), is_current).limit(1)
 
     def register(self, job_id: str, watcher: str, *, seconds: float) -> None:
         """Note that `watcher` watches the job for the next `seconds`; a running job becomes due at once."""

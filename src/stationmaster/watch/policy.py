@@ -59,6 +59,8 @@ class StallPolicy:
 
     def changed(self, settings: Mapping[str, Any]) -> StallPolicy:
         """The policy with settings applied by name, as text or as values; raises ConfigInvalid for a wrong one."""
+        if not settings:
+            return self
         known = {item.name: item for item in fields(self)}
         values: dict[str, Any] = {}
         for name, value in settings.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
-from urllib.parse import quote
 
 from trackside.metrics.schema import SERIES, columns_of
 
@@ -43,7 +42,7 @@ def read_series(database: str, job: str, rows_read: Mapping[str, int], *, room_b
 
     try:
         # Read-only: the file belongs to the training, and may belong to its trainer as well.
-        connection = sqlite3.connect("file:%s?mode=ro" % quote(database), uri=True, timeout=_BUSY_SECONDS)
+        connection = sqlite3.connect("file:%s?mode=ro" % _quoted(database), uri=True, timeout=_BUSY_SECONDS)
     except sqlite3.Error:
         return _NOTHING
     connection.isolation_level = None
@@ -120,3 +119,8 @@ def _plain(value: Any) -> Any:
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
+
+
+def _quoted(path: str) -> str:
+    """Return a path as SQLite takes it in a URI; importing urllib.parse for that takes longer than most verbs."""
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -30,8 +30,9 @@ _MISTAKES = frozenset(
 )
 
 
-def _any_of(*wordings: str) -> re.Pattern[str]:
-    return re.compile("|".join(wordings), re.IGNORECASE)
+def _any_of(*wordings: str) -> str:
+    """A pattern for `re`, which compiles it at its first use: most supervisors see no error."""
+    return "(?i)" + "|".join(wordings)
 
 
 #: May be gone at the next try. Checked before the permanent wordings: a temporary refusal is not permanent.
@@ -110,10 +111,10 @@ def will_recur(chain: Sequence[Raised]) -> bool:
     A mistake made while a lost connection was handled disappears with the lost connection. A permanent error makes one
     that names it as its cause permanent too; one raised only while handling it is not.
     """
-    if any(name_of(each.line) not in _MISTAKES and _TEMPORARY.search(each.line) for each in chain):
+    if any(name_of(each.line) not in _MISTAKES and re.search(_TEMPORARY, each.line) for each in chain):
         return False
     for each in reversed(chain):
-        if name_of(each.line) in _MISTAKES or _PERMANENT.search(each.line):
+        if name_of(each.line) in _MISTAKES or re.search(_PERMANENT, each.line):
             return True
         if not each.has_cause:
             return False
@@ -122,8 +123,8 @@ def will_recur(chain: Sequence[Raised]) -> bool:
 
 def is_permanent(line: str, *, around: Sequence[str]) -> bool:
     """Return whether an error line is permanent; not if the lines around it mention a temporary error."""
-    return _PERMANENT.search(line) is not None and not mentions_temporary(around)
+    return re.search(_PERMANENT, line) is not None and not mentions_temporary(around)
 
 
 def mentions_temporary(lines: Sequence[str]) -> bool:
-    return any(_TEMPORARY.search(line) for line in lines)
+    return any(re.search(_TEMPORARY, line) for line in lines)

@@ -109,7 +109,8 @@ def test_an_older_worker_is_asked_to_leave_and_settings_of_the_folder_hold(home:
 
 def test_a_worker_started_before_a_secret_was_set_makes_room_for_one_that_has_it(home: Home, pictures: Path) -> None:
     slow = ("-p", "fault=stall", "-p", "fault_at=5")
-    home.environ["STATIONMASTER_MONITORING__POLL_INTERVAL"] = "30"  # nothing is to be learnt of the trainings
+    home.environ["STATIONMASTER_MONITORING__POLL_INTERVAL"] = "30"  # nothing is to be learnt of the training
+    home.environ["STATIONMASTER_LIMITS__MAX_RENTALS"] = "1"  # the other jobs wait
     assert home.run(*train(pictures, "a", *slow)).code == 0
     until(lambda: home.job("a").state is State.EXECUTING, what="the first training")
     first = home.worker_pid()
@@ -120,7 +121,7 @@ def test_a_worker_started_before_a_secret_was_set_makes_room_for_one_that_has_it
     assert (ran.code, "worker started in the background" in ran.out) == (0, True), ran.err
     second = home.worker_pid()
     assert second not in (None, first)
-    until(lambda: home.job("c").state is State.EXECUTING, what="the last training")
+    until(lambda: home.job("c").state is State.PROVISIONING, what="the second worker's first job")
     assert home.job("a").attempt == 1, "the training did not notice"
     del home.environ["STATIONMASTER_SECRETS"]
     assert home.run(*train(pictures, "d", *slow)).code == 0

@@ -15,12 +15,12 @@ from tests.support.commands.command_line import command_server
 from tests.support.commands.json_documents import assert_documented
 from tests.support.waiting import until
 
-ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=50", "-p", "sample_every=100000")
+ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.1", "-p", "save_every=20", "-p", "sample_every=100000")
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Home]:
-    """A home with the job `long`, which has a checkpoint and would run for half an hour."""
+    """A home with the job `long`, which has a checkpoint and would run for hours."""
     with Home(tmp_path_factory.mktemp("running")) as home:
         ran = home.run(
             "train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "long", "--json", *ENDLESS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,24 @@ async def test_a_big_input_goes_through(bench: Bench) -> None:
     async with bench.remote() as remote:
         done = await remote.run(bench.program("copy"), input=data, timeout=150, most_bytes=len(data))
     assert done.stdout == data
+
+
+@pytest.mark.parametrize("size", [1, 100_000])  # the second is more than a pipe holds
+def test_a_command_that_leaves_its_input_unread_is_no_error_now_or_later(
+    bench: Bench, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    @asynchronous
+    async def run() -> None:
+        async with bench.remote() as remote:
+            for _ in range(10):
+                done = await remote.run(bench.program("fail", "3"), input=b"x" * size, timeout=150)
+                assert (done.exit_status, done.stdout) == (3, b"out\n")
+
+    gc.collect()  # what earlier tests left
+    caplog.clear()
+    run()
+    gc.collect()  # an error that nobody took is logged when its future is collected
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 @asynchronous

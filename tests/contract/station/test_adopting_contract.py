@@ -20,7 +20,7 @@ from stationmaster.station.users import UserChanges
 from tests.contract.station.conftest import OpenWorld
 from tests.support.jobs.hand_started import HandStarted, hand_started
 from tests.support.jobs.local_world import LocalWorld
-from tests.support.jobs.station_kinds import every_station
+from tests.support.jobs.station_kinds import here_and_over_http
 from tests.support.machines.own_hosts import environ_with_hosts, host_behind
 from tests.support.servers.sshd import Sshd, running_sshd
 
@@ -49,7 +49,7 @@ def request_of(training: HandStarted, **changes: object) -> AdoptRequest:
     return replace(asked, **changes)  # type: ignore[arg-type]
 
 
-@every_station
+@here_and_over_http
 def test_what_was_found_is_what_is_proposed_and_queued(world: LocalWorld, training: HandStarted) -> None:
     proposals = world.station.proposals
     asked = request_of(training, id="mine", name="cats", stop_signal="INT", max_hours=5.0)

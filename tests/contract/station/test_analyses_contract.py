@@ -13,7 +13,7 @@ from stationmaster.analysis.report import Health, Severity
 from stationmaster.errors import NotFound
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import spec
-from tests.support.jobs.station_kinds import every_station, over_http
+from tests.support.jobs.station_kinds import every_station
 from tests.support.jobs.submitting import submit
 
 
@@ -82,7 +82,6 @@ def test_an_exported_database_holds_the_analysis(finished: LocalWorld, tmp_path:
     assert json.loads(errors) == report.as_json()["log_errors"]
 
 
-@over_http
 def test_a_training_that_went_wrong_is_diagnosed(world: LocalWorld, pictures: Path) -> None:
     wrong = {"fault": "oom", "fault_at": 5}
     submit(world.station, world.request(pictures, id="a", parameters=wrong))
@@ -98,7 +97,6 @@ def test_a_training_that_went_wrong_is_diagnosed(world: LocalWorld, pictures: Pa
     assert sum(event.kind == "analysed" for event in world.station.events.of_job("a")) == 1
 
 
-@over_http
 def test_nothing_is_analysed_where_a_job_switches_it_off(world: LocalWorld, pictures: Path) -> None:
     submit(world.station, world.request(pictures, id="a", monitoring={"analyze_on_complete": False}))
     world.work_until_ended("a")

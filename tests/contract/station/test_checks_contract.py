@@ -107,6 +107,7 @@ def test_a_service_gets_the_settings_of_the_environment_from_a_file_that_only_it
 ) -> None:
     (tmp_path / "token").write_text("hf_planted")
     world = open_local_world(VASTAI_API_KEY='pl"anted$', HF_TOKEN_FILE=str(tmp_path / "token"), UNRELATED="x")
+    (world.settings.home / "stationmaster.db").unlink()
     service = world.station.checks.worker_service()
     file = Path(service.environment_file)
     assert service.home == str(world.settings.home)

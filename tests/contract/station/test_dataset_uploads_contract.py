@@ -18,7 +18,9 @@ from stationmaster.station.dataset_uploads import NewUpload, UploadedFile
 from stationmaster.station.datasets import DatasetRules, parse_reference
 from tests.support.jobs.dataset_pictures import encoded, good_set, picture
 from tests.support.jobs.local_world import LocalWorld
-from tests.support.jobs.station_kinds import every_station
+from tests.support.jobs.station_kinds import every_station, here_and_over_http
+
+pytestmark = here_and_over_http
 
 OpenWorld = Callable[..., LocalWorld]
 

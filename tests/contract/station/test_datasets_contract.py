@@ -13,8 +13,10 @@ from stationmaster.errors import ConfigInvalid, DatasetInvalid, NotFound, UserEr
 from stationmaster.station.datasets import DatasetRules, parse_reference
 from tests.support.jobs.dataset_pictures import good_set
 from tests.support.jobs.local_world import LocalWorld
-from tests.support.jobs.station_kinds import every_station
+from tests.support.jobs.station_kinds import every_station, here_and_over_http
 from tests.support.servers.hub_server import HubServer
+
+pytestmark = here_and_over_http
 
 RULES = DatasetRules()
 

@@ -14,7 +14,7 @@ from stationmaster.money import from_dollars
 from stationmaster.station.proposals import EstimateRequest, RetryChanges, RetryRequest
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.recipe_texts import small, write_recipe
-from tests.support.jobs.station_kinds import every_station, over_http
+from tests.support.jobs.station_kinds import every_station
 from tests.support.jobs.submitting import submit
 from tests.support.trusted_settings import write_trusted
 
@@ -62,7 +62,6 @@ def test_submitting_twice_makes_one_job(world: LocalWorld, pictures: Path) -> No
     assert len(world.station.jobs.listed(with_ended=True)) == 1
 
 
-@over_http
 def test_nothing_of_the_dataset_is_read_after_the_proposal(world: LocalWorld, pictures: Path, tmp_path: Path) -> None:
     """A person may well tidy up between the question and the yes; what was shown is trained on all the same."""
     moved = tmp_path / "moved"

@@ -10,7 +10,7 @@ import yaml
 
 from stationmaster.errors import NotFound, UserError
 from tests.support.jobs.local_world import LocalWorld
-from tests.support.jobs.station_kinds import every_station, over_http
+from tests.support.jobs.station_kinds import every_station
 from tests.support.trusted_settings import write_trusted
 
 
@@ -87,7 +87,6 @@ def test_a_valid_text_has_no_problems(untouched: LocalWorld, tmp_path: Path) -> 
     assert list(untouched.station.recipes.lint_text(text)) == []
 
 
-@over_http
 @pytest.mark.parametrize(
     "argument",
     [

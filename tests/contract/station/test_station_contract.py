@@ -23,7 +23,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.station.proposals import RetryRequest, TrainRequest
 from stationmaster.station.users import UserChanges
 from tests.support.jobs.local_world import LocalWorld
-from tests.support.jobs.station_kinds import every_station, over_http
+from tests.support.jobs.station_kinds import every_station
 from tests.support.jobs.submitting import submit
 
 
@@ -123,14 +123,14 @@ def test_without_an_id_every_submission_is_a_job_of_its_own(world: LocalWorld, p
 @every_station
 def test_the_newest_job_comes_first_and_no_more_than_asked(world: LocalWorld, pictures: Path) -> None:
     for name in ("a", "b", "c"):
-        submit(world.station, world.request(pictures, id=name))
+        submit(world.local, world.request(pictures, id=name))
     assert [job.id for job in world.station.jobs.listed(with_ended=False, limit=2)] == ["c", "b"]
 
 
 @every_station
 def test_a_job_is_found_by_id_beginning_or_name_and_never_by_chance(world: LocalWorld, pictures: Path) -> None:
     for job_id, name in (("abc1", "one"), ("abc2", "two")):
-        submit(world.station, world.request(pictures, id=job_id, name=name))
+        submit(world.local, world.request(pictures, id=job_id, name=name))
     assert world.station.jobs.find("abc1").id == "abc1"
     assert world.station.jobs.find("two").id == "abc2"
     with pytest.raises(NotFound, match="2 jobs"):
@@ -151,12 +151,11 @@ def test_a_job_that_is_not_there_is_not_found(untouched: LocalWorld, verb: str) 
         asks[verb]("nobody")
 
 
-@over_http
 @pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP])
 def test_a_queued_job_that_is_not_wanted_any_more_ends_without_a_machine(
     world: LocalWorld, pictures: Path, desired: Desired
 ) -> None:
-    submit(world.station, world.request(pictures, id="mine"))
+    submit(world.local, world.request(pictures, id="mine"))
     wanted = world.station.jobs.desire("mine", desired)
     assert wanted.job.desired is desired
     assert wanted.note
@@ -169,7 +168,7 @@ def test_a_queued_job_that_is_not_wanted_any_more_ends_without_a_machine(
 
 @every_station
 def test_a_weaker_wish_after_a_cancel_is_told_what_really_follows(world: LocalWorld, pictures: Path) -> None:
-    submit(world.station, world.request(pictures, id="mine"))
+    submit(world.local, world.request(pictures, id="mine"))
     cancelled = world.station.jobs.desire("mine", Desired.CANCEL)
     later = world.station.jobs.desire("mine", Desired.STOP)
     assert later.job.desired is Desired.CANCEL
@@ -177,7 +176,7 @@ def test_a_weaker_wish_after_a_cancel_is_told_what_really_follows(world: LocalWo
 
 
 def test_a_job_that_has_not_ended_is_neither_removed_nor_retried(world: LocalWorld, pictures: Path) -> None:
-    submit(world.station, world.request(pictures, id="mine"))
+    submit(world.local, world.request(pictures, id="mine"))
     with pytest.raises(IllegalMove, match="has not ended"):
         world.station.jobs.remove("mine")
     with pytest.raises(IllegalMove, match="has not ended"):

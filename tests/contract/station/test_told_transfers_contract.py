@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.station_kinds import here_and_over_http
+
+pytestmark = here_and_over_http
 
 
 class Told(list[tuple[int, int]]):

@@ -19,7 +19,7 @@ from stationmaster.model import Checkpoint, Desired, Outcome, Reason, State
 from stationmaster.remote.shell import shell_folder
 from stationmaster.station.base import Station
 from tests.support.jobs.local_world import LocalWorld
-from tests.support.jobs.station_kinds import every_station, over_http
+from tests.support.jobs.station_kinds import every_station, here_and_over_http
 from tests.support.jobs.submitting import retry, submit
 
 
@@ -34,11 +34,10 @@ def model_of(station: Station, job_id: str) -> Checkpoint:
     return model
 
 
-@over_http
 def test_a_stopped_training_keeps_its_best_checkpoint(world: LocalWorld, pictures: Path) -> None:
-    endless = {"steps": 100_000, "seconds_per_step": 0.01, "save_every": 5}
+    endless = {"steps": 100_000, "seconds_per_step": 0.05, "save_every": 5}
     submit(world.station, world.request(pictures, id="mine", parameters=endless))
-    world.work_until(lambda: bool(world.station.jobs.view("mine").checkpoints), what="a checkpoint")
+    world.work_until(lambda: bool(world.store.checkpoints.of_job("mine")), what="a checkpoint")
     assert world.store.jobs.get("mine").machine.access is not None
     world.station.jobs.desire("mine", Desired.STOP)
     world.work_until_ended("mine")
@@ -58,7 +57,7 @@ def _goes_on_from_it(world: LocalWorld, model: Checkpoint) -> None:
     assert again.job.attempt == 0
     first_step = model.step or 0
     world.work_until(
-        lambda: (world.station.jobs.view("again").job.progress.step or 0) > first_step,
+        lambda: (world.store.jobs.get("again").progress.step or 0) > first_step,
         what="a step after the checkpoint",
     )
     world.station.jobs.desire("again", Desired.CANCEL)
@@ -122,6 +121,7 @@ def test_what_came_home_can_be_pulled_verified(finished: LocalWorld, tmp_path: P
     assert len(finished.station.artifacts.pull("done", tmp_path / "new" / "folder")) == len(copies)
 
 
+@here_and_over_http
 def test_a_place_where_nothing_can_be_written_is_a_person_s_error_with_a_hint(
     finished: LocalWorld, tmp_path: Path
 ) -> None:
@@ -161,7 +161,6 @@ def test_a_retry_is_a_new_job_with_the_same_data(finished: LocalWorld) -> None:
     finished.station.jobs.remove(again.job.id)
 
 
-@over_http
 def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
     world: LocalWorld, pictures: Path, tmp_path: Path
 ) -> None:

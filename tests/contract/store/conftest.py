@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from stationmaster.store.engine import Database
@@ -34,11 +35,21 @@ def made_in_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def made_in_postgresql(postgres_server: PostgresServer) -> str:
-    """A database with the schema in it, emptied before each test."""
+def made_in_postgresql(postgres_server: PostgresServer) -> Iterator[Callable[[], str]]:
+    """Empties a database that has the schema in it, and gives its URL."""
     url = postgres_server.new_database()
     Store(Database(url)).close()
-    return url
+    # One round trip, on one connection for all tests.
+    delete_all = "; ".join(
+        f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables) if table.name != "installation"
+    )
+    with psycopg.connect(url, autocommit=True) as connection:
+
+        def emptied() -> str:
+            connection.execute(delete_all)
+            return url
+
+        yield emptied
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -47,12 +58,8 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         shutil.copyfile(request.getfixturevalue("made_in_sqlite"), tmp_path / "store.db")
         return f"sqlite:///{tmp_path}/store.db"
-    made = str(request.getfixturevalue("made_in_postgresql"))
-    with closing(Database(made)) as database, database.write() as connection:
-        for table in metadata.sorted_tables:
-            if table.name != "installation":
-                connection.execute(table.delete())
-    return made
+    emptied: Callable[[], str] = request.getfixturevalue("made_in_postgresql")
+    return emptied()
 
 
 @pytest.fixture

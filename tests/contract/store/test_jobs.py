@@ -121,6 +121,20 @@ def test_requests_are_counted_told_and_wake_a_worker(store: Store) -> None:
     assert again.job.samples_asked == 1
 
 
+def test_a_worker_that_writes_and_goes_on_learns_what_was_wished_and_asked_meanwhile(store: Store) -> None:
+    store.jobs.submit(spec("a"))
+    lease = training(store)
+    store.jobs.ask("a", Request.SAVE)
+    store.jobs.ask("a", Request.SAMPLE)
+    after = store.leases.record(lease, Write(job=lease.job))
+    # With the sequence number it is not interrupted any more, so it must know all that the number stands for.
+    assert (after.job.desired_seq, after.job.saves_asked, after.job.samples_asked) == (2, 1, 1)
+    store.jobs.desire("a", Desired.STOP)
+    after = store.leases.record(after, Write(job=after.job))
+    assert (after.job.desired_seq, after.job.desired) == (3, Desired.STOP)
+    assert replace(after.job, due_at=0.0) == replace(store.jobs.get("a"), due_at=0.0)
+
+
 @pytest.mark.parametrize("request_", Request)
 def test_only_a_training_that_is_to_go_on_can_be_asked(store: Store, request_: Request) -> None:
     store.jobs.submit(spec("a"))

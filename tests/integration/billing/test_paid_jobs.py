@@ -182,8 +182,10 @@ def test_a_job_waits_in_the_queue_while_the_day_has_no_room_for_it(made: Templat
         (other,) = store.leases.claim("somebody", limit=1, seconds=1_000.0, excluded_providers=("fake",))
         at_work = Write(job=replace(other.job, state=State.EXECUTING, attempt=1), due_in=None)
         lease = store.leases.record(other, at_work)
+    station.most_rounds, usual = 30, station.most_rounds
     with pytest.raises(AssertionError, match="still in QUEUED"):
         station.finish()
+    station.most_rounds = usual
     assert station.account() == (GIVEN, 0), "nothing is held for a job that waits"
     with station.store() as store:
         assert [alert.kind for alert in store.alerts.open(JOB)] == ["daily_cap"]

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.datasets.rules import DatasetKind, DatasetRules, RowFormat
@@ -122,7 +122,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(JSON.map(lambda row: json.dumps(row).encode()) | st.binary(max_size=50), max_size=10))
 def test_no_row_can_make_the_check_fail_itself(rows: list[bytes]) -> None:
     with tempfile.TemporaryDirectory() as temporary:

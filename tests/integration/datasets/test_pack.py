@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.datasets.archive_writer import Compression
@@ -48,7 +48,6 @@ def contents(root: Path) -> dict[str, bytes]:
     return {file.relative_to(root).as_posix(): file.read_bytes() for file in root.rglob("*") if file.is_file()}
 
 
-@settings(max_examples=30, deadline=None)
 @given(tree=TREES, order=st.randoms(use_true_random=False))
 def test_same_content_gives_same_bytes_whatever_the_disk_says(tree: dict[str, bytes], order: Random) -> None:
     with tempfile.TemporaryDirectory() as temporary:
@@ -72,7 +71,6 @@ def test_same_content_gives_same_bytes_whatever_the_disk_says(tree: dict[str, by
         assert first.fingerprint == fingerprint(one) == fingerprint(other)
 
 
-@settings(max_examples=20, deadline=None)
 @given(tree=TREES)
 def test_system_tar_and_python_unpack_the_same_files(tree: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
@@ -88,7 +86,6 @@ def test_system_tar_and_python_unpack_the_same_files(tree: dict[str, bytes]) -> 
         assert contents(by_tar) == contents(by_python) == written
 
 
-@settings(max_examples=20, deadline=None)
 @given(tree=TREES)
 def test_the_manifest_names_every_file_with_its_hash(tree: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as temporary:

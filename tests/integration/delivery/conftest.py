@@ -26,5 +26,5 @@ def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def machine(tmp_path: Path, pyz: Path) -> Iterator[Bench]:
     """A job's folder on a machine."""
-    with bench(tmp_path / "machine", pyz=pyz) as made:
+    with bench(tmp_path / "machine", pyz=pyz, is_forked=True) as made:
         yield made

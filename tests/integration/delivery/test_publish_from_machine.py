@@ -51,7 +51,7 @@ def output(content: bytes, path: str = PATH) -> OutputFile:
 
 def host_on(machine: Bench, kept: list[bytes] | None = None) -> Host:
     remote: Any = LocalRemote(root=machine.root, environment={"PATH": os.environ["PATH"]})
-    return Host(remote if kept is None else Recorded(remote, kept), root=str(machine.root), python=machine.command[0])
+    return Host(remote if kept is None else Recorded(remote, kept), root=str(machine.root), python=machine.python)
 
 
 def publish(
@@ -279,7 +279,7 @@ class Dead(BaseException):
     """Nobody may catch this and go on."""
 
 
-@pytest.mark.parametrize("part_bytes", [None, 400_000])
+@pytest.mark.parametrize("part_bytes", [pytest.param(None, marks=pytest.mark.slow), 400_000])
 def test_home_may_die_before_and_after_every_call(part_bytes: int | None, hub: HubServer, machine: Bench) -> None:
     hub.multipart_above_bytes, hub.part_bytes = part_bytes, part_bytes or 1
     died = 0

@@ -27,7 +27,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpWorld]:
 
 def client_of(world: HttpWorld, user: str, *, rights: frozenset[Right] = frozenset(Right)) -> httpx.Client:
     created = world.local.tokens.create(NewToken(name="program", user=user, rights=rights))
-    return httpx.Client(base_url=world.urls[0], headers={"Authorization": f"Bearer {created.secret}"}, timeout=60.0)
+    return httpx.Client(
+        base_url=world.urls[0], headers={"Authorization": f"Bearer {created.secret}"}, timeout=60.0, verify=False
+    )
 
 
 def test_in_a_path_me_is_whoever_asks(world: HttpWorld) -> None:

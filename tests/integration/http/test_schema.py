@@ -29,7 +29,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-FEW, MANY = 3, 30  # requests to each route: in every run, which chooses others each time at home, and in the long one
+FEW, MANY = 2, 30  # requests to each route: in every run, which chooses others each time at home, and in the long one
 EXISTING = {"job": ANNS_JOB, "user": "ann", "recipe": "tiny-lora@1", "table": "StepMetric"}
 
 WHOLE = described_app().openapi()

@@ -246,22 +246,24 @@ def listening() -> Iterator[tuple[str, list[bytes]]]:
 def test_no_field_of_a_request_makes_the_server_connect_to_an_address(people: PeopledWorld, uploads: Uploads) -> None:
     ann = people.client("ann")
     with listening() as (address, heard):
-        bodies: list[dict[str, Any]] = []
-        for url in (f"http://{address}/x", address, f"//{address}/x", f"http://user@{address}/x"):
-            bodies += [training(url), training(uploads.ann, execution={"provider": url})]
-            bodies += [training(uploads.ann, **{name: url}) for name in TEXTS]
-            bodies += [training(f"{scheme}{url}") for scheme in ("s3://", "hf://", "hf://datasets/", "upload:")]
-            bodies.append(training(uploads.ann, monitoring={"url": url}))
-            for recipe, name in text_parameters(people):
-                bodies.append(training(uploads.ann, recipe=recipe, parameters={name: url}))
-                ann.post("/api/estimates", json={"recipe": recipe, "parameters": {name: url}})
-            ann.get("/api/offers", params={"recipe": url, "provider": url})
-            ann.get(f"/api/recipes/{url}")
+        url, *others = f"http://{address}/x", address, f"//{address}/x", f"http://user@{address}/x"
+        bodies = [training(uploads.ann, **{name: url}) for name in TEXTS]
+        bodies.append(training(uploads.ann, monitoring={"url": url}))
+        for recipe, name in text_parameters(people):
+            bodies.append(training(uploads.ann, recipe=recipe, parameters={name: url}))
+            ann.post("/api/estimates", json={"recipe": recipe, "parameters": {name: url}})
+        for each in (url, *others):  # in every form, where a text may be an address
+            bodies += [training(each), training(uploads.ann, recipe=each)]
+            bodies += [training(uploads.ann, execution={"provider": each}), training(uploads.ann, provider=each)]
+            bodies += [training(f"{scheme}{each}") for scheme in ("s3://", "hf://", "hf://datasets/", "upload:")]
+            bodies.append(training(uploads.ann, recipe="llm-lora@2", parameters={"base_model": each}))
+            ann.get("/api/offers", params={"recipe": each, "provider": each})
+            ann.get(f"/api/recipes/{each}")
         for body in bodies:
             ann.post("/api/terms", json=body)
         assert heard == []
         with pytest.raises(httpx.HTTPError):
-            httpx.get(f"http://{address}/")
+            httpx.get(f"http://{address}/", verify=False)
         assert len(heard) == 1, "the address does hear those who connect"
 
 

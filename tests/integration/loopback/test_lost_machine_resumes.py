@@ -51,6 +51,12 @@ def is_tidy(world: LocalWorld, job_id: str) -> bool:
     return 1 <= len(files) <= KEPT and files == {one.location for one in safe(world, job_id)}
 
 
+def links_to_furthest(world: LocalWorld, job_id: str, link: Path) -> bool:
+    """The link follows the write, and a worker that leaves in between leaves it for the next collection."""
+    at_home = [str(one.location) for one in furthest_first(safe(world, job_id))]
+    return at_home[:1] == [str(link.resolve())]
+
+
 def test_a_run_lost_at_sixty_percent_goes_on_from_its_checkpoint_on_another_machine(
     world: LocalWorld, tmp_path: Path
 ) -> None:
@@ -63,9 +69,7 @@ def test_a_run_lost_at_sixty_percent_goes_on_from_its_checkpoint_on_another_mach
         if (job_of(world, "lost").progress.step or 0) < 0.6 * STEPS:
             return False
         world.stop_training("lost")
-        # The link follows the write, and a worker that leaves in between leaves it for the next collection.
-        at_home = [str(one.location) for one in furthest_first(safe(world, "lost"))]
-        return at_home[:1] == [str(latest.resolve())]
+        return links_to_furthest(world, "lost", latest)
 
     world.work_until(far_enough, what="60 % of the training and its furthest checkpoint at home")
     lose_the_machine(world, "lost")
@@ -104,13 +108,12 @@ def test_only_so_many_checkpoints_are_kept_at_home_and_the_furthest_is_one_of_th
 ) -> None:
     without_end = {**PARAMETERS, "steps": 100_000, "sample_every": 100_000}
     submit(world.station, world.request(write_pictures(tmp_path / "pictures"), id="kept", parameters=without_end))
+    latest = world.settings.home / "jobs" / "kept" / "latest_checkpoint.safetensors"
 
     def has_tidied() -> bool:
         if sum(event.kind == "checkpoint_safe" for event in world.station.events.of_job("kept")) <= KEPT + 1:
             return False
         world.stop_training("kept")
-        return is_tidy(world, "kept")
+        return is_tidy(world, "kept") and links_to_furthest(world, "kept", latest)
 
-    world.work_until(has_tidied, what="more checkpoints brought home than are kept")
-    latest = world.settings.home / "jobs" / "kept" / "latest_checkpoint.safetensors"
-    assert str(latest.resolve()) == furthest_first(safe(world, "kept"))[0].location
+    world.work_until(has_tidied, what="more checkpoints brought home than are kept, and a link to the furthest")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from queue import Queue
+from threading import Barrier
 
 from stationmaster.model import User
 from stationmaster.store import events
@@ -51,31 +54,36 @@ def test_a_worker_that_dies_between_sending_and_noting_it_is_followed_by_another
     assert victim.wait(timeout=150) == -signal.SIGKILL
     assert [row["state"] for row in store.outbox.of_job("job")] == ["PENDING"]
     server.after_receiving = lambda _message: None
-    assert worker(store_url, tmp_path, server.environ, "too soon").wait(timeout=150) == 0
+    _tell(open_store(), tmp_path, server, "too soon")
     assert [row["state"] for row in store.outbox.of_job("job")] == ["PENDING"]
-    _tell_later(later, tmp_path, server)
+    _tell(later, tmp_path, server, "heir")
     assert [row["state"] for row in store.outbox.of_job("job")] == ["SENT"]
     assert len([path for path in server.calls if path.endswith("/messages")]) == 2
     assert len(server.texts("discord")) == 1
 
 
-def _tell_later(later: Store, home: Path, server: MessengerServer) -> None:
-    import asyncio
-
-    asyncio.run(tell(later, home, server.environ, owner="heir"))
+def _tell(store: Store, home: Path, server: MessengerServer, owner: str) -> None:
+    asyncio.run(tell(store, home, server.environ, owner=owner))
 
 
 def test_two_workers_on_postgresql_send_each_message_once(
     postgres_server: PostgresServer, server: MessengerServer, tmp_path: Path
 ) -> None:
-    url = postgres_server.new_database()
-    with closing(Store(Database(url))) as store:
+    url = postgres_server.new_store()
+    with closing(Store(Database(url))) as store, ThreadPoolExecutor(2) as threads:
         for number in range(4):
             store.users.put(User(name=f"user-{number}", telegram_id=str(number)))
         for number in range(24):
             happen(store, f"job-{number}", FLAGGED, owner=f"user-{number % 4}")
-        workers = [worker(url, tmp_path, server.environ, f"worker-{number}") for number in range(2)]
-        assert [each.wait(timeout=150) for each in workers] == [0, 0]
+        both = Barrier(2)
+
+        def work(owner: str) -> None:
+            """A store of its own: the workers share nothing but the database."""
+            with closing(Store(Database(url))) as own:
+                both.wait()
+                _tell(own, tmp_path, server, owner)
+
+        list(threads.map(work, ("worker-0", "worker-1")))
         rows = [row for number in range(24) for row in store.outbox.of_job(f"job-{number}")]
     assert [row["state"] for row in rows] == ["SENT"] * 24
     assert len(server.texts()) == 24

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from stationmaster.cli.job_lines import view_lines
 from stationmaster.cli.render import job_json
+from stationmaster.control.worker.background import WorkerLock
 from stationmaster.event_sentences import sentence
 from stationmaster.files import sha256_of
 from stationmaster.model import Job, Outcome, Reason, State
@@ -163,7 +164,7 @@ def test_people_can_look_at_everything_in_it(old: OldHome, tmp_path: Path) -> No
     old.put_files_back()
     url = old.put_sqlite_back()
     names = set(memories(url))
-    with Home(tmp_path) as home:
+    with Home(tmp_path) as home, as_its_worker(home.path):
         shown = home.run("jobs", "--all", "--limit", "1000", "--json")
         assert {job["id"] for job in shown.json()} == names
         for words in (("jobs",), ("costs",), ("costs", "--json"), ("models", "list")):
@@ -180,6 +181,17 @@ def test_people_can_look_at_everything_in_it(old: OldHome, tmp_path: Path) -> No
             assert job_json(view, history)["id"] == name
             assert view_lines(view, whole=True)
             assert all(sentence(event.kind, event.payload) for event in history)
+
+
+@contextmanager
+def as_its_worker(home: Path) -> Iterator[None]:
+    """Whoever looks finds a worker that does nothing: this is about looking, not about two dozen trainings."""
+    lock = WorkerLock(home)
+    assert lock.take(log=home / "worker.log")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _ending(job: Job) -> tuple[Outcome | None, Reason | None, int]:

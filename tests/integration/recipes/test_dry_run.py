@@ -44,13 +44,17 @@ def test_the_config_files_that_are_shown_are_those_that_a_job_gets(tmp_path: Pat
     assert log.decode() == config.text
 
 
-def small_pictures(tmp_path: Path, recipe: str, **parameters: Any) -> Terms:
+@pytest.fixture(scope="module")
+def small_pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("some")
+    for number, side in enumerate((512, 512, 512, 768, 1024)):
+        Image.effect_noise((side, side), 60 + 20 * number).save(folder / f"{number}.png", compress_level=1)
+    return folder
+
+
+def terms_of(small_pictures: Path, tmp_path: Path, recipe: str, **parameters: Any) -> Terms:
     with RecipeWorld(tmp_path, recipe) as world:
-        folder = tmp_path / "some"
-        folder.mkdir()
-        for number, side in enumerate((512, 512, 512, 768, 1024)):
-            Image.effect_noise((side, side), 60 + 20 * number).save(folder / f"{number}.png")
-        request = TrainRequest(recipe="scripted@1", dataset=folder, parameters=parameters, name="x")
+        request = TrainRequest(recipe="scripted@1", dataset=small_pictures, parameters=parameters, name="x")
         return world.station.proposals.check(request)
 
 
@@ -67,15 +71,17 @@ def small_pictures(tmp_path: Path, recipe: str, **parameters: Any) -> Terms:
     ],
 )  # fmt: skip
 def test_small_pictures_are_told_once_against_the_resolution_that_is_trained(
-    tmp_path: Path, resolution: int | None, note: str | None
+    small_pictures: Path, tmp_path: Path, resolution: int | None, note: str | None
 ) -> None:
     recipe = with_parameter(scripted(), RESOLUTION).replace("{min_images: 1}", "{min_images: 1, recommended_side: 900}")
     given = {} if resolution is None else {"resolution": resolution}
-    notes = [one for one in small_pictures(tmp_path, recipe, **given).notes if "shorter side" in one]
+    notes = [one for one in terms_of(small_pictures, tmp_path, recipe, **given).notes if "shorter side" in one]
     assert notes == ([] if note is None else [note])
 
 
-def test_a_recipe_without_a_resolution_judges_by_the_side_that_it_recommends(tmp_path: Path) -> None:
+def test_a_recipe_without_a_resolution_judges_by_the_side_that_it_recommends(
+    small_pictures: Path, tmp_path: Path
+) -> None:
     recipe = scripted().replace("{min_images: 1}", "{min_images: 1, recommended_side: 600}")
-    (note,) = [one for one in small_pictures(tmp_path, recipe).notes if "shorter side" in one]
+    (note,) = [one for one in terms_of(small_pictures, tmp_path, recipe).notes if "shorter side" in one]
     assert note.startswith("0.png: 512×512 pixels: at least 600 on the shorter side is recommended (and 2 more")

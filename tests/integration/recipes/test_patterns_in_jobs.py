@@ -15,8 +15,7 @@ SETTING = json.dumps([{"pattern": TICK}])
 TRAIN = f"for at in 1 2 3; do echo tick $at of 3 cost 0.$at; sleep 0.2; done\n{MODEL}"
 
 
-@pytest.mark.parametrize("place", ["recipe", "settings"])
-@pytest.mark.parametrize("is_watched", [False, True])
+@pytest.mark.parametrize(("place", "is_watched"), [("recipe", False), ("settings", True)])
 def test_the_worker_reads_by_the_patterns_polled_and_streamed(tmp_path: Path, place: str, is_watched: bool) -> None:
     more = f"log_patterns: [{{pattern: '{TICK}'}}]\n" if place == "recipe" else ""
     environ = {"STATIONMASTER_LOGS__PATTERNS": SETTING} if place == "settings" else {}

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from stationmaster.errors import ConfigInvalid
-from stationmaster.simulator.harness import SimulatorProcess
+from stationmaster.simulator.harness import SimulatorProcess, simulator_thread
 from stationmaster.simulator.main import run
 from tests.support.capabilities import require
-from tests.support.vast.simulated_vast import API_KEY, QUICK, Customer
+from tests.support.vast.simulated_vast import API_KEY, QUICK, Customer, quick_settings
 from tests.support.waiting import until
 
 PACE = asdict(QUICK)
@@ -32,9 +32,8 @@ def process(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Simulato
     yield process
     process.stop()
     # A simulator that does not keep anything clears away what the others left.
-    last = SimulatorProcess(arguments)
-    last.start()
-    last.stop()
+    with simulator_thread(quick_settings(tmp_path / "sim", backend=request.param)):
+        pass
     assert not list((tmp_path / "sim/machines").glob("*"))
 
 

@@ -352,7 +352,7 @@ def test_keys_of_closed_screens_are_not_kept() -> None:
     async def scene(pilot: Pilot[None]) -> None:
         await until_text(pilot, "30007012")
         seen: WeakSet[FooterKey] = WeakSet()
-        for _ in range(5):
+        for _ in range(3):
             for key in ("question_mark", "escape", "enter", "escape"):
                 await pilot.press(key)
                 seen.update(pilot.app.screen.query(FooterKey))

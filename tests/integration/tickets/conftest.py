@@ -20,7 +20,7 @@ from stationmaster.remote.local import LocalRemote
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-from tests.support.machines.trackside_bench import interpreters
+from tests.support.machines.trackside_bench import interpreters, trackside_server
 from tests.support.servers.s3_servers import S3Server
 
 OpenJobBucket = Callable[..., JobBucket]
@@ -83,9 +83,19 @@ def oldest_python() -> str:
 
 
 @pytest.fixture
-def host(tmp_path: Path, pyz: Path, oldest_python: str) -> Host:
-    """A machine that is a folder; its trackside is a process of its own, with the oldest Python that there is."""
+def host(tmp_path: Path, pyz: Path) -> Host:
+    """A machine that is a folder; its trackside runs in forks."""
+    return _host(tmp_path, pyz, trackside_server().python)
+
+
+@pytest.fixture
+def old_host(tmp_path: Path, pyz: Path, oldest_python: str) -> Host:
+    """The same with a process for each verb, of the oldest Python that there is."""
+    return _host(tmp_path, pyz, oldest_python)
+
+
+def _host(tmp_path: Path, pyz: Path, python: str) -> Host:
     root = tmp_path / "machine"
     (root / "output").mkdir(parents=True)
     (root / "trackside.pyz").write_bytes(pyz.read_bytes())
-    return Host(LocalRemote(root=tmp_path, environment={"PATH": "/usr/bin:/bin"}), root=str(root), python=oldest_python)
+    return Host(LocalRemote(root=tmp_path, environment={"PATH": "/usr/bin:/bin"}), root=str(root), python=python)

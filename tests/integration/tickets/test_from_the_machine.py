@@ -61,8 +61,9 @@ class Overheard(LocalRemote):
 
 @asynchronous
 async def test_a_file_is_sent_by_the_machine_verified_and_not_sent_again(
-    open_job_bucket: Any, host: Host, store: Store
+    open_job_bucket: Any, old_host: Host, store: Store
 ) -> None:
+    host = old_host
     job_bucket, content = open_job_bucket(), os.urandom(300_000)
     file = a_model(host, content)
     location = await send_from_machine(file, JOB, host, job_bucket)
@@ -73,7 +74,8 @@ async def test_a_file_is_sent_by_the_machine_verified_and_not_sent_again(
 
 
 @asynchronous
-async def test_a_large_file_goes_in_parts(open_job_bucket: Any, host: Host) -> None:
+async def test_a_large_file_goes_in_parts(open_job_bucket: Any, old_host: Host) -> None:
+    host = old_host
     job_bucket, content = open_job_bucket(largest_put_bytes=6 << 20), os.urandom(11 << 20)
     file = a_model(host, content)
     await send_from_machine(file, JOB, host, job_bucket)

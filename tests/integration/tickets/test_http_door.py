@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import httpx
 import pytest
-import uvicorn
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from stationmaster.api.app import Service, build_app
@@ -29,30 +24,16 @@ from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.spine_values import job
+from tests.support.servers.api_server import serving
 
 JOB = job("cats", attempt=1)
 PATH = "output/model.safetensors"
 TOKEN = "a-planted-token"
 
 
-def app_of(store: Store, tickets: UploadTickets | None) -> FastAPI:
+def service_of(store: Store, tickets: UploadTickets | None) -> Service:
     """The service without an installation: machines need only the store."""
-    return build_app(Service(station=cast(Station, store), doorkeeper=LocalDoorkeeper(store), tickets=tickets))
-
-
-@contextmanager
-def serving(store: Store, tickets: UploadTickets | None) -> Iterator[str]:
-    """The service on a port of its own; its address."""
-    config = uvicorn.Config(app_of(store, tickets), port=0, lifespan="off", log_level="error")
-    server = uvicorn.Server(config)
-    with config.bind_socket() as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+    return Service(station=cast(Station, store), doorkeeper=LocalDoorkeeper(store), tickets=tickets)
 
 
 class _Unasked(UploadTickets):
@@ -78,9 +59,10 @@ def a_ticket(job_bucket: JobBucket, content: bytes) -> str:
 
 
 @asynchronous
-async def test_a_machine_uploads_through_the_door(open_job_bucket: Any, host: Host, store: Store) -> None:
+async def test_a_machine_uploads_through_the_door(open_job_bucket: Any, old_host: Host, store: Store) -> None:
+    host = old_host
     content = os.urandom(100_000)
-    with serving(store, open_job_bucket().tickets) as url:
+    with serving(service_of(store, open_job_bucket().tickets)) as url:
         job_bucket = open_job_bucket(public_url=url)
         await send_from_machine(a_model(host, content), JOB, host, job_bucket)
     assert b"".join(job_bucket.bucket.read(bucket_key(JOB, PATH))) == content
@@ -90,7 +72,7 @@ async def test_a_machine_uploads_through_the_door(open_job_bucket: Any, host: Ho
 @asynchronous
 async def test_a_large_file_goes_through_the_door_in_parts(open_job_bucket: Any, host: Host, store: Store) -> None:
     content = os.urandom(11 << 20)
-    with serving(store, open_job_bucket(largest_put_bytes=6 << 20).tickets) as url:
+    with serving(service_of(store, open_job_bucket(largest_put_bytes=6 << 20).tickets)) as url:
         job_bucket = open_job_bucket(public_url=url, largest_put_bytes=6 << 20)
         await send_from_machine(a_model(host, content), JOB, host, job_bucket)
     assert b"".join(job_bucket.bucket.read(bucket_key(JOB, PATH))) == content
@@ -107,7 +89,7 @@ async def test_a_door_that_nobody_answers_costs_nothing_but_a_moment(open_job_bu
 async def test_other_bytes_do_not_get_through(open_job_bucket: Any, host: Host, store: Store) -> None:
     file = a_model(host, b"a" * 1000)
     Path(host.path(PATH)).write_bytes(b"b" * 1000)
-    with serving(store, open_job_bucket().tickets) as url:
+    with serving(service_of(store, open_job_bucket().tickets)) as url:
         job_bucket = open_job_bucket(public_url=url)
         with pytest.raises(DeliveryError):
             await send_from_machine(file, JOB, host, job_bucket)
@@ -118,7 +100,10 @@ def test_a_ticket_is_good_once_and_only_with_its_token(open_job_bucket: Any, sto
     job_bucket, content = open_job_bucket(), b"weights"
     ticket = a_ticket(job_bucket, content)
     mine, other = ({"Authorization": f"Bearer {token}"} for token in (TOKEN, "another"))
-    with serving(store, job_bucket.tickets) as url, httpx.Client(base_url=url, timeout=150) as client:
+    with (
+        serving(service_of(store, job_bucket.tickets)) as url,
+        httpx.Client(base_url=url, timeout=150, verify=False) as client,
+    ):
         assert client.post(f"/api/uploads/{ticket}").status_code == 401
         assert client.post(f"/api/uploads/{ticket}", headers=other).status_code == 404
         assert client.post("/api/uploads/made-up", headers=mine).status_code == 404
@@ -129,7 +114,7 @@ def test_a_ticket_is_good_once_and_only_with_its_token(open_job_bucket: Any, sto
         assert used.headers["cache-control"] == "no-store"
         (request,) = used.json()["requests"]
         del request["headers"]["Content-Length"]
-        assert httpx.put(request["url"], content=content, headers=request["headers"]).status_code == 200
+        assert httpx.put(request["url"], content=content, headers=request["headers"], verify=False).status_code == 200
         assert client.post(f"/api/uploads/{ticket}/done", headers=other).status_code == 404
         assert client.post(f"/api/uploads/{ticket}/done", headers=mine).json()["state"] == "DONE"
     assert b"".join(job_bucket.bucket.read("jobs/cats/model")) == content
@@ -140,7 +125,7 @@ def test_of_many_that_come_at_once_one_gets_the_address(open_job_bucket: Any, st
     job_bucket = open_job_bucket()
     ticket = a_ticket(job_bucket, b"weights")
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    with serving(store, job_bucket.tickets) as url, ThreadPoolExecutor(6) as pool:
+    with serving(service_of(store, job_bucket.tickets)) as url, ThreadPoolExecutor(6) as pool:
         use = [pool.submit(httpx.post, f"{url}/api/uploads/{ticket}", headers=headers, timeout=150) for _ in range(6)]
         statuses = sorted(one.result().status_code for one in use)
     assert statuses == [200, 409, 409, 409, 409, 409]
@@ -151,7 +136,7 @@ def test_of_many_that_come_at_once_one_gets_the_address(open_job_bucket: Any, st
 def test_an_id_that_no_ticket_can_have_is_turned_away_before_anybody_is_asked(
     store: Store, ticket: str, verb: str
 ) -> None:
-    client = TestClient(app_of(store, _Unasked()))
+    client = TestClient(build_app(service_of(store, _Unasked())))
     answer = client.post(f"/api/uploads/{ticket}{verb}", headers={"Authorization": "Bearer any"})
     assert answer.status_code == 404
 
@@ -159,14 +144,14 @@ def test_an_id_that_no_ticket_can_have_is_turned_away_before_anybody_is_asked(
 @pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Bearer  ", "Basic YTpi", "a-planted-token"])
 def test_who_shows_no_token_is_asked_for_one(store: Store, shown: str | None) -> None:
     headers = {} if shown is None else {"Authorization": shown}
-    answer = TestClient(app_of(store, _Unasked())).post("/api/uploads/any", headers=headers)
+    answer = TestClient(build_app(service_of(store, _Unasked()))).post("/api/uploads/any", headers=headers)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert "Bearer TOKEN" in answer.json()["hint"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_a_balancer_may_ask_for_the_head_alone(store: Store, path: str) -> None:
-    client = TestClient(app_of(store, None))
+    client = TestClient(build_app(service_of(store, None)))
     head, whole = client.head(path), client.get(path)
     assert (head.status_code, head.headers["content-length"]) == (200, whole.headers["content-length"])
     store.database.close()
@@ -174,14 +159,14 @@ def test_a_balancer_may_ask_for_the_head_alone(store: Store, path: str) -> None:
 
 
 def test_health_needs_no_store_and_readiness_does(store: Store, tmp_path: Path) -> None:
-    with serving(store, None) as url:
-        assert httpx.get(f"{url}/healthz").json()["ok"] is True
-        assert httpx.get(f"{url}/readyz").json() == {"ready": True, "uploads": False}
-        assert httpx.post(f"{url}/api/uploads/any").status_code == 404  # no public address, no door
+    with serving(service_of(store, None)) as url:
+        assert httpx.get(f"{url}/healthz", verify=False).json()["ok"] is True
+        assert httpx.get(f"{url}/readyz", verify=False).json() == {"ready": True, "uploads": False}
+        assert httpx.post(f"{url}/api/uploads/any", verify=False).status_code == 404  # no public address, no door
         store.database.close()
         for file in tmp_path.glob("store.db*"):
             file.unlink()
         (tmp_path / "store.db").mkdir()
-        assert httpx.get(f"{url}/healthz").status_code == 200
-        assert httpx.get(f"{url}/readyz").status_code == 503
+        assert httpx.get(f"{url}/healthz", verify=False).status_code == 200
+        assert httpx.get(f"{url}/readyz", verify=False).status_code == 503
         (tmp_path / "store.db").rmdir()

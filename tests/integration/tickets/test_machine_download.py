@@ -33,7 +33,8 @@ def content_of(host: Host) -> dict[str, bytes]:
 
 
 @asynchronous
-async def test_all_files_are_there_and_are_not_fetched_again(open_job_bucket: Any, host: Host) -> None:
+async def test_all_files_are_there_and_are_not_fetched_again(open_job_bucket: Any, old_host: Host) -> None:
+    host = old_host
     order = an_order(open_job_bucket())
     assert await host.carry_out("download", order) == {"ok": True, "files": 3, "fetched": 3}
     assert content_of(host) == FILES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ def podman() -> Iterator[Podman]:
 
 @pytest.fixture
 def job(tmp_path: Path, podman: Podman, pyz: Path) -> Iterator[Bench]:
-    with bench(tmp_path / "job", pyz=pyz, python=sys.executable) as made:
+    with bench(tmp_path / "job", pyz=pyz, is_forked=True) as made:
         made.environment.update(podman.environment)
         yield made
 

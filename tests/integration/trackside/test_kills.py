@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.remote.pyz import build_pyz
-from tests.support.machines.trackside_bench import Bench, bench, is_alive, kill, step, until_dead
+from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until_dead
 from tests.support.waiting import until
 
 TRAIN = "echo begun >> ../runs; while [ ! -e ../go ]; do sleep 0.05; done; echo model > ../output/model; exit 0"
@@ -221,7 +220,8 @@ def test_a_stopped_step_process_is_still_running(job: Bench) -> None:
     assert job.status()["steps"][0]["state"] == "running"
 
 
-def test_a_new_archive_beside_a_running_supervisor_does_no_harm(job: Bench, pyz: Path) -> None:
+def test_a_new_archive_beside_a_running_supervisor_does_no_harm(job_with_python: Bench, pyz: Path) -> None:
+    job = job_with_python
     job.plan(step("train", TRAIN), step("after", "echo after"))
     job.start()
     job.until_running()
@@ -230,16 +230,16 @@ def test_a_new_archive_beside_a_running_supervisor_does_no_harm(job: Bench, pyz:
     assert job.until_finished()["finished"]["result"] == "done"
 
 
-def test_a_try_that_fails_after_the_archive_was_replaced_is_judged_and_retried(tmp_path: Path) -> None:
+def test_a_try_that_fails_after_the_archive_was_replaced_is_judged_and_retried(job_with_python: Bench) -> None:
     """Where the archive brings compiled code nothing is cached: what the supervisor needs it must have imported."""
-    with bench(tmp_path / "job", pyz=build_pyz(tmp_path)) as job:
-        job.plan(step("train", "until [ -e ../go ]; do sleep 0.1; done; exit 3", tries=2))
-        job.start()
-        job.until_running()
-        newer = job.root / "newer.pyz"
-        newer.write_bytes(b"#!/usr/bin/env python3\n" + (job.root / "trackside.pyz").read_bytes())
-        newer.replace(job.root / "trackside.pyz")
-        (job.root / "go").touch()
-        seen = job.until_finished()
-        assert (seen["finished"]["result"], seen["steps"][0]["try"]) == ("failed", 2)
-        assert "Traceback" not in (job.own / "supervisor.log").read_text()
+    job = job_with_python
+    job.plan(step("train", "until [ -e ../go ]; do sleep 0.1; done; exit 3", tries=2))
+    job.start()
+    job.until_running()
+    newer = job.root / "newer.pyz"
+    newer.write_bytes(b"#!/usr/bin/env python3\n" + (job.root / "trackside.pyz").read_bytes())
+    newer.replace(job.root / "trackside.pyz")
+    (job.root / "go").touch()
+    seen = job.until_finished()
+    assert (seen["finished"]["result"], seen["steps"][0]["try"]) == ("failed", 2)
+    assert "Traceback" not in (job.own / "supervisor.log").read_text()

@@ -6,15 +6,12 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.capabilities import require
 from tests.support.machines.trackside_bench import Bench, bench, is_alive, kill, seen_so_far, step, until_dead
 from tests.support.waiting import until
 
@@ -254,20 +251,8 @@ with open("../output/big", "wb", buffering=0) as file:
 """
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    require("own disk")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=True)
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
-
-
 def test_a_disk_that_a_training_fills_changes_nothing_for_it(small_disk: Path, pyz: Path) -> None:
-    with bench(small_disk / "job", pyz=pyz) as job:
+    with bench(small_disk / "job", pyz=pyz, is_forked=True) as job:
         job.plan(python(FILL + TRAIN_AND_EXIT), monitoring=OFTEN)
         job.start()
         seen = job.until_finished()

@@ -114,7 +114,7 @@ def test_a_step_whose_files_are_there_has_nothing_to_do(job: Bench) -> None:
     job.start()
     assert job.until_finished()["finished"]["result"] == "done"
     assert (job.root / "output" / "made.png").exists()
-    with bench(job.root.parent / "other", pyz=job.root / "trackside.pyz") as other:
+    with bench(job.root.parent / "other", pyz=job.root / "trackside.pyz", is_forked=True) as other:
         other.plan(step("train", "touch ../output/own.png", training=True), made)
         other.start()
         seen = other.until_finished()

@@ -167,8 +167,9 @@ def test_follow_tells_each_line_before_the_next_is_written(job: Bench) -> None:
     assert follower.close() == 0
 
 
-def test_follow_outlives_the_archive_that_it_was_started_from(job: Bench) -> None:
+def test_follow_outlives_the_archive_that_it_was_started_from(job_with_python: Bench) -> None:
     """As home leaves it that has newer code, while somebody still follows with the older one."""
+    job = job_with_python
     job.plan(step("train", "until [ -e ../go ]; do sleep 0.1; done; echo gone on"))
     job.start()
     job.until_running()  # a supervisor that is just starting would read half of each archive

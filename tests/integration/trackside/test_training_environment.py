@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from stationmaster.remote.pyz import build_pyz
 from tests.support.machines.trackside_bench import Bench, bench, interpreters, step
 
 NAMES = ("TRACKSIDE_DATABASE", "TRACKSIDE_JOB", "TRACKSIDE_LOG", "TRACKSIDE_RECORDER", "PYTHONPATH")
@@ -43,9 +42,9 @@ def test_a_training_finds_its_database_job_and_log(job: Bench) -> None:
 
 
 @pytest.mark.parametrize("program", interpreters())
-def test_every_python_of_a_training_can_import_trackside(tmp_path: Path, program: str) -> None:
+def test_every_python_of_a_training_can_import_trackside(tmp_path: Path, pyz: Path, program: str) -> None:
     """The archive that home sends carries code compiled for one version only."""
-    with bench(tmp_path / "job", pyz=build_pyz(tmp_path)) as job:
+    with bench(tmp_path / "job", pyz=pyz, is_forked=True) as job:
         job.environment["PYTHONPATH"] = "/there/before"
         job.plan(python(FIND, program=program), step("after", "echo done"))
         job.start()
@@ -96,8 +95,8 @@ def test_a_script_that_records_runs_where_monitoring_is_disabled_and_records_not
     assert list(job.root.rglob("*.db*")) == []
 
 
-def test_a_training_starts_where_trackside_cannot_be_unpacked(tmp_path: Path) -> None:
-    with bench(tmp_path / "job", pyz=build_pyz(tmp_path)) as job:
+def test_a_training_starts_where_trackside_cannot_be_unpacked(tmp_path: Path, pyz: Path) -> None:
+    with bench(tmp_path / "job", pyz=pyz, is_forked=True) as job:
         job.environment.pop("PYTHONPATH", None)
         job.plan(python(SHOW))
         seen = (job.root / "trackside.pyz").stat()

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.support.capabilities import require
 from tests.support.machines.trackside_bench import Bench, bench, build_source_pyz, step, until_dead
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    require("own disk")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=True)
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def limit_files(job: Bench, kibibytes: int) -> None:
@@ -45,7 +28,7 @@ def test_compiled_code_that_does_not_fit_is_left_out_and_the_next_call_works(tmp
 
 
 def test_a_visit_is_recorded_on_a_full_disk_in_the_room_of_the_one_before(small_disk: Path, pyz: Path) -> None:
-    with bench(small_disk / "job", pyz=pyz) as job:
+    with bench(small_disk / "job", pyz=pyz, is_forked=True) as job:
         job.plan(step("train", "true", training=True))
         job.start()
         job.until_finished()

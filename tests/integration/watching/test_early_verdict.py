@@ -82,7 +82,7 @@ def trainings(tmp_path: Path) -> Iterator[dict[str, WatchedTraining]]:
     }
     with ExitStack() as stack:
         yield {
-            name: WatchedTraining(stack.enter_context(bench(tmp_path / name, pyz=pyz)), argv)
+            name: WatchedTraining(stack.enter_context(bench(tmp_path / name, pyz=pyz, is_forked=True)), argv)
             for name, argv in commands.items()
         }
 

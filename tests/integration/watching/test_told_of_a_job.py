@@ -20,13 +20,28 @@ from tests.support.chaos.fake import JOB, SCRIPT, FakeStation, Template
 from tests.support.chaos.paid_jobs import MOST, UNHURRIED, PaidStation, template
 from tests.support.chaos.points import KillPoints
 
-SLOW = replace(SCRIPT, training_steps=400, seconds_per_step=10.0, checkpoint_every=100)
+PACE = 5.0
+SLOW = replace(SCRIPT, training_steps=80, seconds_per_step=10.0 * PACE, checkpoint_every=20)
 """More than an hour, of which the credits pay 24 minutes."""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Template:
     return Template(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture(scope="module")
+def unpaid(tmp_path_factory: pytest.TempPathFactory) -> FakeStation:
+    """After a training whose credits were too few."""
+    folder = tmp_path_factory.mktemp("unpaid")
+    return ended_at_its_limit(PaidStation(template(folder / "made"), folder / "run", policy=UNHURRIED, script=SLOW))
+
+
+def ended_at_its_limit(station: FakeStation) -> FakeStation:
+    station.pace = PACE
+    station.work(KillPoints())
+    assert view_of(station).job.reason is Reason.HARD_LIMIT
+    return station
 
 
 def view_of(station: FakeStation) -> JobView:
@@ -98,10 +113,8 @@ def test_an_ended_job_has_no_speed_no_eta_and_no_phase_in_any_document(made: Tem
     assert view.last_steps_per_second is not None
 
 
-def test_the_progress_log_has_heartbeats_between_the_events(tmp_path: Path) -> None:
-    station = PaidStation(template(tmp_path / "made"), tmp_path / "run", policy=UNHURRIED, script=SLOW)
-    station.work(KillPoints())
-    document = JobDocument.of(view_of(station), events_of(station))
+def test_the_progress_log_has_heartbeats_between_the_events(unpaid: FakeStation) -> None:
+    document = JobDocument.of(view_of(unpaid), events_of(unpaid))
     beats = [entry for entry in document.progressLog if entry.kind == "heartbeat"]
     assert len(beats) > 3
     assert [entry.at for entry in document.progressLog] == sorted(entry.at for entry in document.progressLog)
@@ -111,7 +124,7 @@ def test_the_progress_log_has_heartbeats_between_the_events(tmp_path: Path) -> N
     assert any(beat["eta_seconds"] for beat in training)
     assert "left." in training[-1]["sentence"]
     assert document.progressLog[0].kind == "submitted"
-    assert JobDocument.of(view_of(station)).progressLog == ()
+    assert JobDocument.of(view_of(unpaid)).progressLog == ()
 
 
 def anomalies(station: FakeStation) -> dict[str, str]:
@@ -119,13 +132,10 @@ def anomalies(station: FakeStation) -> dict[str, str]:
     return {payload["anomaly"]: payload["evidence"] for payload in found}
 
 
-def test_a_training_that_its_credits_do_not_pay_for_is_told_early(tmp_path: Path) -> None:
-    station = PaidStation(template(tmp_path / "made"), tmp_path / "run", policy=UNHURRIED, script=SLOW)
-    station.work(KillPoints())
-    job = view_of(station).job
-    assert (job.reason, job.funding.hold) == (Reason.HARD_LIMIT, MOST)
-    assert anomalies(station)["eta_beyond_credit"].endswith("in total; the credit is $0.14")
-    assert "eta_beyond_hours" not in anomalies(station), "the hours are not what stops it"
+def test_a_training_that_its_credits_do_not_pay_for_is_told_early(unpaid: FakeStation) -> None:
+    assert view_of(unpaid).job.funding.hold == MOST
+    assert anomalies(unpaid)["eta_beyond_credit"].endswith("in total; the credit is $0.14")
+    assert "eta_beyond_hours" not in anomalies(unpaid), "the hours are not what stops it"
 
 
 @pytest.mark.parametrize(("max_seconds", "expected"), [(2400.0, "eta_beyond_credit"), (1200.0, "eta_beyond_hours")])
@@ -135,7 +145,6 @@ def test_without_credits_the_limit_is_what_the_job_may_cost_or_take(
     def prepare(store: Store, spec: JobSpec) -> None:
         store.jobs.submit(replace(spec, max_spend=MOST, max_seconds=max_seconds))
 
-    station = FakeStation(Template(tmp_path / "made", prepare=prepare), tmp_path / "run", policy=UNHURRIED, script=SLOW)
-    station.work(KillPoints())
-    assert view_of(station).job.reason is Reason.HARD_LIMIT
+    made = Template(tmp_path / "made", prepare=prepare)
+    station = ended_at_its_limit(FakeStation(made, tmp_path / "run", policy=UNHURRIED, script=SLOW))
     assert expected in anomalies(station)

@@ -6,10 +6,14 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
 
+import yaml
+from playwright.sync_api import Browser
+
+from tests.support.browser.visits import Visits
 from tests.support.commands.client import ForkedCommand
 from tests.support.commands.command_line import command_server
 from tests.support.vast.simulator_service import Service, simulator_service
@@ -52,6 +56,18 @@ class ServedStation:
             serving.wait(_PATIENCE_SECONDS)
         self._serving = self._said = None
 
+    def train(self, pictures: Path, name: str, parameters: dict[str, object], **about: object) -> None:
+        """Begin a training in the terminal; its name is its id. `about` is the rest of its job file."""
+        file = self.service.home.parent / f"{name}.yaml"
+        job = {"recipe": "tiny-lora@1", "dataset": str(pictures), "name": name, "parameters": parameters, **about}
+        file.write_text(yaml.safe_dump(job))
+        done = self.service.run("train", str(file), "--id", name, "--yes")
+        assert done.returncode == 0, done.stderr
+
+    def machines_of(self, job_id: str) -> list[str]:
+        """The labels of the machines that this training has now."""
+        return [machine["label"] for machine in self.service.alive() if f"-{job_id}-" in machine["label"]]
+
     @property
     def token(self) -> str:
         return (self.service.home / "serve.token").read_text().strip()
@@ -66,6 +82,13 @@ def served_station(folder: Path, **environ: str) -> Iterator[ServedStation]:
             yield station
         finally:
             station.end()
+
+
+@contextmanager
+def signed_in(browser: Browser, station: ServedStation) -> Iterator[Visits]:
+    """Its administrator, `me`, in this browser."""
+    with closing(Visits(browser, station.url, {"me": station.token})) as visits:
+        yield visits
 
 
 def _free_port() -> int:

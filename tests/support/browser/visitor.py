@@ -16,6 +16,8 @@ from tests.support.capabilities import installed_chromium, require
 _AXE = Path(__file__).parents[3] / "web/node_modules/axe-core/axe.min.js"
 _UNDISTURBED = Path(__file__).with_name("undisturbed_chromium")
 _WAIT_MS = 30_000
+#: A page lives for seconds here: no process for a page that is still empty, and no compiler that pays off in minutes.
+_SPARING = ("--process-per-site", "--renderer-process-limit=1", "--js-flags=--no-turbofan")
 _WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 expect.set_options(timeout=_WAIT_MS)  # a busy computer takes longer than Playwright's five seconds
 
@@ -29,7 +31,7 @@ def chromium() -> Iterator[Browser]:
             executable_path=_UNDISTURBED,
             env={**os.environ, "CHROMIUM": str(installed_chromium())},
             headless=True,
-            args=["--no-sandbox", "--disable-gpu", "--process-per-site"],
+            args=["--no-sandbox", "--disable-gpu", *_SPARING],
         )
         try:
             yield browser

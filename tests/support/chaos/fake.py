@@ -41,6 +41,7 @@ POLICY = Policy(
 _LEASE_IS_OVER_SECONDS = 30.0
 _SWEEP_SECONDS = 300.0
 _ROUND_SECONDS = 6.0  # nothing is waited for in real time
+_TICK_SECONDS = 10.0  # of the machine, between two looks
 _MOST_ROUNDS = 300
 
 
@@ -91,11 +92,11 @@ class Template:
 class LiveMachine:
     """A machine in memory that answers only while its provider has it."""
 
-    def __init__(self, provider: FakeProvider, provider_id: str, script: Script) -> None:
+    def __init__(self, provider: FakeProvider, provider_id: str, script: Script, *, tick_seconds: float) -> None:
         self._provider = provider
         self._id = provider_id
         self.remote = FakeRemote()
-        self.trackside = FakeTrackside(self.remote, script=script)
+        self.trackside = FakeTrackside(self.remote, script=script, tick_seconds=tick_seconds)
 
     def __getattr__(self, attribute: str) -> object:
         if self._id not in self._provider.machines:
@@ -113,6 +114,7 @@ class FakeStation:
         folder.mkdir(parents=True)
         self.policy = policy
         self.script = script
+        self.most_rounds = _MOST_ROUNDS
         self.template = template
         self.folder = folder
         template.lay_out()
@@ -121,6 +123,7 @@ class FakeStation:
         self.machines: dict[str, LiveMachine] = {}
         self.calls: list[str] = []
         self.remote_faults: tuple[ConnectionFault, ...] = ()  # each happens once, in this order
+        self.pace = 1.0  # how many times longer a round is, at home and on the machine: a long training has fewer
         self._workers = 0
 
     def work(self, point: Point) -> None:
@@ -199,14 +202,14 @@ class FakeStation:
             await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)
 
     async def _until_ended(self, worker: Worker, world: World) -> None:
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(self.most_rounds):
             await worker.work_until_idle()
             job: Job = await world.ask_store(world.store.jobs.get, JOB)
             if job.state is State.ENDED:
                 await self._sweep_until_quiet(world)
                 return
-            self.clock.advance(_ROUND_SECONDS)
-        raise AssertionError(f"still in {job.state} after {_MOST_ROUNDS} rounds: {job}")
+            self.clock.advance(self.pace * _ROUND_SECONDS)
+        raise AssertionError(f"still in {job.state} after {self.most_rounds} rounds: {job}")
 
     async def _sweep_until_quiet(self, world: World) -> None:
         for _ in range(10):
@@ -220,7 +223,8 @@ class FakeStation:
         assert isinstance(access, LocalAccess)
         provider_id = Path(access.root).name
         if provider_id not in self.machines:
-            self.machines[provider_id] = LiveMachine(self.provider, provider_id, self.script)
+            ticks = self.pace * _TICK_SECONDS
+            self.machines[provider_id] = LiveMachine(self.provider, provider_id, self.script, tick_seconds=ticks)
             for fault in self.remote_faults:
                 self.machines[provider_id].remote.fail(fault)
         return Watched(self.machines[provider_id], "remote", point)

@@ -16,7 +16,7 @@ from stationmaster.remote.fake_trackside import Script
 from stationmaster.settings import MonitoringSettings, StallSettings
 from stationmaster.store.store import Store
 from tests.support.chaos.fake import JOB, POLICY, SCRIPT, FakeStation, Template
-from tests.support.chaos.points import Killed, KillPoints
+from tests.support.chaos.points import Killed, KillPoints, first_of_moment
 from tests.support.policies import changed
 
 USER = "ann"
@@ -67,7 +67,8 @@ def points_around_money(station: PaidStation) -> list[tuple[int, str]]:
 
     station.work(point)
     near = {at + step for at in changes[1:] for step in range(-4, 2)}  # the first found what was there before
-    return [(at, points.names[at]) for at in sorted(near) if 0 <= at < len(points.names)]
+    within = (at for at in sorted(near) if 0 <= at < len(points.names))
+    return [(at, points.names[at]) for at in within if first_of_moment(points.names, at) == at]
 
 
 def _count_entries(path: Path) -> int:

@@ -80,8 +80,21 @@ def sampled(points: list[str], *, every: int, first: int = 0) -> list[int]:
 
     >>> sampled(["a", "b", "a", "a", "b", "a"], every=4, first=3)
     [0, 1, 3]
+    >>> sampled(["after a", "before b", "after b", "before a"], every=4)
+    [0, 2]
     """
-    return sorted({*map(points.index, points), *range(first, len(points), every)})
+    chosen = {*map(points.index, points), *range(first, len(points), every)}
+    return sorted({first_of_moment(points, at) for at in chosen})
+
+
+def first_of_moment(points: list[str], at: int) -> int:
+    """The point itself, or the one before it if nothing happens between the two: one call is over, the next to begin.
+
+    >>> [first_of_moment(["before BEGIN", "before COMMIT", "after COMMIT", "before a"], at) for at in range(4)]
+    [0, 1, 2, 2]
+    """
+    same = at > 0 and points[at].startswith("before") and points[at - 1].startswith("after")
+    return at - 1 if same else at
 
 
 class Watched:
@@ -140,9 +153,13 @@ class WatchedDatabase(Database):
 
     @property
     def now(self) -> sa.ColumnElement[float]:
-        """Moved by the clock as it is when a statement runs, not when it was built."""
+        """Moved by the clock as it is when a statement runs, not when it was built.
+
+        The 0 tells such a statement from one with a fixed offset: compiled, they are shared, and a parameter that is
+        called for its value counts there as one without.
+        """
         moved = sa.bindparam(None, callable_=lambda: self._clock.offset, type_=sa.Double, unique=True)
-        return super().now + moved
+        return sa.literal_column("0.0", sa.Double) + super().now + moved
 
 
 class LeaseWatchedDatabase(WatchedDatabase):

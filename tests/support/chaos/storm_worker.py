@@ -30,7 +30,7 @@ from stationmaster.simulator.server import Simulator, SimulatorSettings
 from stationmaster.store.store import Store
 from tests.support.vast.simulated_vast import quick_settings
 
-_LOCK_SECONDS = 5.0
+_LOCK_SECONDS, _LOCK_LOOK_SECONDS = 5.0, 0.05
 # Every forked worker would import these; here they are imported once.
 _WANTED_SOON = (
     "anyio._backends._asyncio",
@@ -40,7 +40,7 @@ _WANTED_SOON = (
     "stationmaster.remote.ssh",
 )
 _HURRIED = {
-    "provider_look_seconds": 0.05,
+    "provider_look_seconds": 0.25,
     "retry_seconds": (0.1, 0.2, 0.5),
     "attempt_seconds": (0.1,),
     "room_look_seconds": 0.2,
@@ -128,6 +128,7 @@ def _serve_worker(settings: Settings, order: StormOrder) -> None:
     ends = time.monotonic() + _LOCK_SECONDS
     while not lock.take(log=Path(order.log)):
         assert time.monotonic() < ends, "another worker does not leave"
+        time.sleep(_LOCK_LOOK_SECONDS)
     store = open_store(settings)
     store.leases.free_all()
     try:

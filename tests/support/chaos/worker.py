@@ -44,7 +44,7 @@ _PASSED_ON = ("PATH", "HOME", "LANG")
 
 POLICY = Policy(
     monitoring=MonitoringSettings(poll_interval=0.2, watch_interval=0.1),
-    provider_look_seconds=0.05,
+    provider_look_seconds=0.1,
     retry_seconds=(0.1, 0.3, 1.0),
     attempt_seconds=(0.1,),
 )

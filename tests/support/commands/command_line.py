@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import signal
-import socket
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
-from uuid import uuid4
+from typing import Any
 
-from tests.support.commands.client import ForkedCommand
-from tests.support.commands.server_folder import COMMAND, HOLD, SOCKET, locked
-from tests.support.parallel_run import TEST_RUN
-from tests.support.programs import ROOT, program
+from tests.support.commands.fork_server import ForkServer
+from tests.support.commands.server_folder import COMMAND
 
 PATIENCE_SECONDS = 150.0
 
@@ -32,7 +25,8 @@ def stationmaster(
     umask: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run it to its end; its standard input is empty, so that no question can be answered."""
-    return command_server().run(words, environ=environ, cwd=cwd or Path.cwd(), seconds=seconds, umask=umask)
+    done = command_server().run(words, environ=environ, cwd=cwd or Path.cwd(), seconds=seconds, umask=umask)
+    return subprocess.CompletedProcess(done.args, done.returncode, _text(done.stdout), _text(done.stderr))
 
 
 def answer_of(*words: str, environ: Mapping[str, str], seconds: float = PATIENCE_SECONDS) -> Any:
@@ -48,95 +42,27 @@ def output_of(*words: str, home: Path) -> str:
     return done.stdout + done.stderr
 
 
+def _text(printed: bytes) -> str:
+    """With plain ends of lines, as `subprocess` reads text."""
+    return io.TextIOWrapper(io.BytesIO(printed), encoding="utf-8").read()
+
+
 @cache
 def command_server() -> CommandServer:
     """The one server of all processes of this test run, which ends with the last of them."""
-    return CommandServer()
+    return CommandServer("commands", "commands.server")
 
 
-class CommandServer:
-    """A process that has imported everything; each command is a child of it."""
+class CommandServer(ForkServer):
+    """The server of `stationmaster` commands."""
 
-    def __init__(self) -> None:
-        run = os.environ.get(TEST_RUN) or uuid4().hex
-        folder = Path(tempfile.gettempdir()) / f"commands-{run}"
-        self.address = folder / SOCKET
-        self.own_command = str(folder / COMMAND)
-        with locked(folder):
-            self._hold = self._held() or self._start(folder)  # until this process ends
+    @property
+    def own_command(self) -> str:
+        return str(self.folder / COMMAND)
 
-    def _held(self) -> socket.socket | None:
-        """A connection that keeps the server; None where there is no server."""
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(str(self.address))
-        except (FileNotFoundError, ConnectionRefusedError):
-            connection.close()
-            return None
-        connection.sendall(HOLD)
-        assert connection.recv(64) == b"ready\n"
-        return connection
-
-    def _start(self, folder: Path) -> subprocess.Popen[bytes]:
-        """A server that stays as long as this process has its standard input open."""
-        self.address.unlink(missing_ok=True)
-        self.write_command(folder)
-        process = subprocess.Popen(
-            [*program("commands.server"), str(folder)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert process.stdout is not None
-        with process.stdout as said:
-            assert said.readline() == b"ready\n", "the server of commands did not start"
-        return process
-
-    @contextmanager
-    def started(
-        self, *words: str, environ: Mapping[str, str], cwd: Path, umask: int | None = None
-    ) -> Iterator[ForkedCommand]:
-        """A command that runs until it is ended, at the latest with the block; nobody reads what it prints."""
-        with Path(os.devnull).open("r+") as nothing:
-            streams = [nothing.fileno()] * 3
-            address = str(self.address)
-            with ForkedCommand(address, words, environ=environ, cwd=str(cwd), streams=streams, umask=umask) as command:
-                handle = os.pidfd_open(command.pid)
-                try:
-                    yield command
-                finally:
-                    with suppress(ProcessLookupError):
-                        signal.pidfd_send_signal(handle, signal.SIGKILL)
-                    os.close(handle)
-
-    def run(
-        self, words: Sequence[str], *, environ: Mapping[str, str], cwd: Path, seconds: float, umask: int | None = None
-    ) -> subprocess.CompletedProcess[str]:
-        with Path(os.devnull).open() as nothing, _scratch() as out, _scratch() as err:
-            streams = [stream.fileno() for stream in (nothing, out, err)]
-            address = str(self.address)
-            with ForkedCommand(address, words, environ=environ, cwd=str(cwd), streams=streams, umask=umask) as command:
-                try:
-                    code = command.wait(seconds)
-                except TimeoutError:
-                    os.kill(command.pid, signal.SIGKILL)
-                    said = _read(out)[-500:] + _read(err)[-500:]
-                    raise AssertionError(f"{' '.join(words)} takes too long; it said: {said}") from None
-            return subprocess.CompletedProcess([*words], code, _read(out), _read(err))
+    def prepare(self) -> None:
+        self.write_command(self.folder)
 
     def write_command(self, folder: Path) -> None:
         """A `stationmaster` in this folder, for a PATH; a child of this server does the work."""
-        client = Path(__file__).with_name("client.py")
-        command = folder / COMMAND
-        command.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {client} {self.address} "$@"\n')
-        command.chmod(0o755)
-
-
-def _scratch() -> IO[str]:
-    return tempfile.TemporaryFile("w+", encoding="utf-8")
-
-
-def _read(file: IO[str]) -> str:
-    file.seek(0)
-    return file.read()
+        self.write_client(folder / COMMAND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from scripts.json_page import LIST, PRINTED, Printed
@@ -16,10 +17,16 @@ def assert_documented(title: str, answer: Any) -> None:
 
 def undocumented(printed: Printed, answer: Any) -> Iterator[str]:
     """The path of every value that the document has no field for, or one of another type."""
+    schema = _schema(printed)
+    return _strange(answer, schema, schema.get("$defs", {}), "")
+
+
+@cache
+def _schema(printed: Printed) -> dict[str, Any]:
     schema = printed.document.model_json_schema(mode="serialization")
     if printed.form == LIST:
-        schema = {"type": "array", "items": schema, "$defs": schema.pop("$defs", {})}
-    return _strange(answer, schema, schema.get("$defs", {}), "")
+        return {"type": "array", "items": schema, "$defs": schema.pop("$defs", {})}
+    return schema
 
 
 def _strange(value: Any, schema: dict[str, Any], defined: dict[str, Any], path: str) -> Iterator[str]:

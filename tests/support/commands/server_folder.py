@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SOCKET, COMMAND = "socket", "stationmaster"
+SOCKET, COMMAND, ARCHIVE = "socket", "stationmaster", "trackside.pyz"
 HOLD = b"hold\n"
 """What a process says that wants the server to stay."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -15,7 +14,6 @@ from typing import Any, Self
 from stationmaster.config import load_settings
 from stationmaster.control.wiring.build import build_world
 from stationmaster.control.worker.worker import Worker
-from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.model import State
 from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.station.base import Station
@@ -25,15 +23,17 @@ from stationmaster.station.proposals import TrainRequest
 from stationmaster.store.engine import Database
 from stationmaster.store.ledger import Ledger
 from stationmaster.store.store import Store
-from tests.support.waiting import PATIENCE_SECONDS, pause_seconds
+from tests.support.jobs.dataset_pictures import good_set
+from tests.support.jobs.prepared_store import put_new_store
+from tests.support.waiting import PATIENCE_SECONDS, Pauses
 
+_LOOK_SECONDS = 0.1  # a look takes as long as a step of the worker
 _QUICK = {"seconds_per_step": 0, "save_every": 10, "sample_every": 20}
 
 
 def write_pictures(folder: Path, count: int = 6) -> Path:
     """A small captioned set, good enough to be trained on."""
-    write_sample_set(folder, images=count)
-    return folder
+    return good_set(folder, images=count)
 
 
 class LocalWorld:
@@ -54,6 +54,8 @@ class LocalWorld:
         self.settings = load_settings(self.environ, folder=folder)
 
     def __enter__(self) -> Self:
+        if self.settings.uses_sqlite and not (path := self.settings.home / "stationmaster.db").exists():
+            put_new_store(path)
         self.local = LocalStation(self.settings, self.environ)
         self.station: Station = self.local
         return self
@@ -101,19 +103,20 @@ class LocalWorld:
 
     async def _work_until(self, condition: Callable[[], bool], what: str, store: Store) -> None:
         world = build_world(self.settings, self.environ, store)
-        world.policy = replace(world.policy, provider_look_seconds=0.05, room_look_seconds=0.05)
+        world.policy = replace(world.policy, provider_look_seconds=0.1, room_look_seconds=0.3)
         worker = Worker(world)
         running = asyncio.create_task(worker.run())
         try:
             async with asyncio.timeout(self.patience_seconds):
+                pauses = Pauses()
                 while True:
-                    began = time.monotonic()
+                    pauses.begin_look()
                     if await asyncio.to_thread(condition):
                         return
                     assert not running.done(), running
                     tripped = [each for each in self.local.store.alerts.open() if each.kind == "internal_error"]
                     assert self.may_trip or not tripped, tripped[0].message
-                    await asyncio.sleep(pause_seconds(time.monotonic() - began))
+                    await asyncio.sleep(max(_LOOK_SECONDS, pauses.next_seconds()))
         except TimeoutError:
             raise AssertionError(f"after {self.patience_seconds:g} s still not: {what}") from None
         finally:

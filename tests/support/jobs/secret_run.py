@@ -39,7 +39,7 @@ class Photographed:
 
 async def work(station: LocalStation, folder: Path) -> None:
     world = build_world(station.settings, os.environ, station.store)
-    world.policy = changed(world.policy, provider_look_seconds=0.05, retry_seconds=(0.1,), comfydeploy={"retry": 0.1})
+    world.policy = changed(world.policy, provider_look_seconds=0.1, retry_seconds=(0.1,), comfydeploy={"retry": 0.1})
     photographed: Any = Photographed(
         world.providers["loopback"], station.settings.home / "machines", folder / "machine"
     )

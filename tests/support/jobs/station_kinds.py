@@ -14,11 +14,11 @@ STATIONS: dict[str, type[LocalWorld]] = {
 }
 """Their order is that of the parameters, so that tests of one station follow each other."""
 
-USUAL = ("http", "local")
-"""Whom a test without a mark asks: the answer of the local station, and the same one after its way over HTTP."""
+USUAL = ("http",)
+"""Whom a test without a mark asks: the server, whose answer is that of the local station behind it."""
 
 every_station = pytest.mark.stations(*STATIONS)
 """For what another database or another server could change: queries, locks, and whatever a server might remember."""
 
-over_http = pytest.mark.stations("http")
-"""For what a worker does: the job is the same whoever asked for it, and this is the longest way to ask."""
+here_and_over_http = pytest.mark.stations("http", "local")
+"""For what the client of a server does in another way than the local station: files that it sends or fetches."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from stationmaster.model import Checkpoint, CostLine, Outcome, Progress, Reason, Rental, RentalState, State
@@ -16,6 +18,16 @@ from tests.support.jobs.spine_values import label, offer, rental, spec
 def change_row(store: Store, job_id: str, **columns: Any) -> None:
     with store.database.write() as connection:
         connection.execute(jobs.update().where(jobs.c.id == job_id).values(**columns))
+
+
+@contextmanager
+def as_failed(store: Store, job_id: str) -> Iterator[None]:
+    """A job that was completed has failed, as long as the block lasts."""
+    before = store.jobs.get(job_id)
+    assert (before.outcome, before.reason) == (Outcome.COMPLETED, Reason.FINISHED)
+    change_row(store, job_id, outcome=Outcome.FAILED.value, reason=Reason.STEP_FAILED.value)
+    yield
+    change_row(store, job_id, outcome=Outcome.COMPLETED.value, reason=Reason.FINISHED.value)
 
 
 def put_trained(store: Store, job_id: str, *, progress: Progress | None = None, **fields: Any) -> None:

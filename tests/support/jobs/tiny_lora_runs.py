@@ -91,7 +91,7 @@ class LiveRun:
         while not (found := condition()):
             assert self.process.poll() is None, f"ended with {self.process.returncode}: {self.log()[-2000:]}"
             assert time.monotonic() < deadline, self.log()[-2000:]
-            time.sleep(0.01)
+            time.sleep(0.03)
         return found
 
     def ended(self) -> int:

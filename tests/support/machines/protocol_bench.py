@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from stationmaster.remote.host import Host
 from stationmaster.remote.local import LocalRemote
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.status import Status
+from tests.support.machines.trackside_bench import trackside_server
 
 _TRAIN = {
     "ends well": "echo Running 1 job; printf '\\r1/2'; printf '\\r2/2\\n'; cp ../model ../output/cat.safetensors",
@@ -95,7 +95,7 @@ def real_bench(folder: Path, training: str) -> Iterator[ProtocolBench]:
     remote = LocalRemote(root=folder, environment={"PATH": os.environ["PATH"]})
     yield ProtocolBench(
         kind="real",
-        host=Host(remote, root=str(root), python=sys.executable),
+        host=Host(remote, root=str(root), python=trackside_server().python),
         training=training,
         local=folder,
         kill_supervisor=lambda status: os.kill(status.supervisor.pid or 0, signal.SIGKILL),

@@ -76,7 +76,9 @@ def _simulated_vast(folder: Path, request: pytest.FixtureRequest) -> Iterator[Be
     """Every test is another customer."""
     url = request.getfixturevalue("simulator_url")
     key = uuid.uuid4().hex
-    httpx.post(f"{url}/simulator/accounts", json={"name": "customer", "api_key": key, "credit": 50}).raise_for_status()
+    httpx.post(
+        f"{url}/simulator/accounts", json={"name": "customer", "api_key": key, "credit": 50}, verify=False
+    ).raise_for_status()
     provider = simulated_provider(url, key=key, options=replace(OPTIONS, settings=vast_settings()))
     yield Bench(provider=provider)
     asyncio.run(_destroy_all(provider))

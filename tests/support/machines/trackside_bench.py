@@ -13,31 +13,37 @@ import sys
 import zipapp
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import trackside
+from stationmaster.remote.pyz import pyz_bytes
+from tests.support.commands.fork_server import ForkServer
+from tests.support.commands.server_folder import ARCHIVE
 from tests.support.waiting import until
 
 PACKAGE = Path(trackside.__file__).parent
 DEADLINE_SECONDS = 150.0
 
 
-def interpreters() -> list[str]:
+@cache
+def interpreters() -> tuple[str, ...]:
     """One Python for each of 3.8 to 3.13 that this computer has; at least our own."""
     found = {f"{sys.version_info.major}.{sys.version_info.minor}": sys.executable}
-    pyenv = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
-    for path in [*pyenv, *(Path(p) for n in range(8, 14) if (p := shutil.which(f"python3.{n}")))]:
-        answer = subprocess.run(
-            [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        version = answer.stdout.strip()
-        if answer.returncode == 0 and re.fullmatch(r"3\.(8|9|10|11|12|13)", version):
-            found.setdefault(version, str(path))
-    return [found[version] for version in sorted(found, key=lambda text: int(text.split(".")[1]))]
+    for path in sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3")):
+        found.setdefault(_version_of(path), str(path))
+    for wanted in (f"3.{number}" for number in range(8, 14)):
+        if wanted not in found and (other := shutil.which(f"python{wanted}")) and _version_of(other) == wanted:
+            found[wanted] = other
+    versions = (version for version in found if re.fullmatch(r"3\.(8|9|10|11|12|13)", version))
+    return tuple(found[version] for version in sorted(versions, key=lambda text: int(text.split(".")[1])))
+
+
+def _version_of(python: str | Path) -> str:
+    """Such as 3.8; empty if it does not run."""
+    tell = "import sys; print('%d.%d' % sys.version_info[:2])"
+    return subprocess.run([python, "-c", tell], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def build_source_pyz(folder: Path) -> Path:
@@ -92,11 +98,36 @@ class Serving:
         return self._process.stdout
 
 
+@cache
+def trackside_server() -> TracksideServer:
+    """The one server of all processes of this test run, which ends with the last of them."""
+    return TracksideServer("trackside", "machines.trackside_server")
+
+
+class TracksideServer(ForkServer):
+    """A process that has imported the shipped trackside; each verb is a child of it."""
+
+    @property
+    def archive(self) -> Path:
+        return self.folder / ARCHIVE
+
+    @property
+    def python(self) -> str:
+        """A program that runs an archive of trackside as Python does; a child of this server does the work."""
+        return str(self.folder / "python")
+
+    def prepare(self) -> None:
+        self.archive.write_bytes(pyz_bytes())
+        self.write_client(self.folder / "python")
+
+
 class Bench:
     """One job's root and the verbs on it."""
 
-    def __init__(self, root: Path, *, pyz: Path | None, python: str = sys.executable) -> None:
+    def __init__(self, root: Path, *, pyz: Path | None, python: str = sys.executable, is_forked: bool = False) -> None:
+        """With `is_forked` no Python is started: `pyz` must be the shipped one, and stay."""
         self.root = root
+        self.is_forked = is_forked
         self.own = root / ".trackside"
         self.environment = {**os.environ}
         self._serving: Serving | None = None
@@ -105,12 +136,22 @@ class Bench:
             shutil.copy(pyz, root / "trackside.pyz")
         self.command = [python, str(root / "trackside.pyz")] if pyz is not None else [python, "-m", "trackside"]
 
+    @property
+    def python(self) -> str:
+        """The program that runs its archive."""
+        return trackside_server().python if self.is_forked else self.command[0]
+
     def plan(self, *steps: dict[str, Any], **more: Any) -> None:
         record = {"format": 1, "job": "j", "attempt": 1, "steps": list(steps), **more}
         (self.root / "plan.json").write_text(json.dumps(record))
 
     def run(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        """Run a verb, in a fork of a trackside that is kept running."""
+        """Run a verb, in a fork of a trackside that is kept running, for all benches or for this one."""
+        if self.is_forked:
+            words = [*self.command[1:], "--root", str(self.root), *arguments]
+            return trackside_server().run(
+                words, environ=self.environment, cwd=Path.cwd(), seconds=DEADLINE_SECONDS, stdin=stdin
+            )
         if self._serving is not None and self._serving.environment != self.environment:
             self.end_serving()
         if self._serving is None:

@@ -116,7 +116,7 @@ class ComfyDeployServer:
 
     def _download(self, one: ComfyDownload) -> None:
         try:
-            answer = httpx.get(one.link, follow_redirects=True, timeout=150)
+            answer = httpx.get(one.link, follow_redirects=True, timeout=150, verify=False)
             answer.raise_for_status()
         except httpx.HTTPError as problem:
             one.error, one.status = type(problem).__name__, "failed"

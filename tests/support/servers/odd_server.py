@@ -6,6 +6,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -99,6 +100,7 @@ class OddServer:
         self._server.server_close()
 
 
+@cache
 def packed_zeros(mebibytes: int) -> bytes:
     """Zeros as gzip: a thousandth of their size."""
     packer = zlib.compressobj(level=1, wbits=31)

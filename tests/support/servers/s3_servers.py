@@ -168,7 +168,7 @@ def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes], *, mak
             if process.poll() is not None:
                 raise _Ended
             try:
-                httpx.get(server.endpoint, timeout=5)
+                httpx.get(server.endpoint, timeout=5, verify=False)
                 if make_bucket and not _has_bucket(client, server.bucket):
                     client.create_bucket(Bucket=server.bucket)
                 client.put_object(Bucket=server.bucket, Key="ready", Body=b"ready")

@@ -154,9 +154,8 @@ def watched_station(scale: Scale, folder: Path) -> Iterator[WatchedStation]:
     """All are on their way, and a worker is at them; afterwards nothing of them is left."""
     with ExitStack() as stack:
         server = stack.enter_context(MessengerServer())
-        url = stack.enter_context(
-            simulator_thread(quick_settings(folder / "simulator", hosts=400))
-        )  # six cheap ones among them
+        hosts = 70 * len(scale.names)  # a cheap one for each among them
+        url = stack.enter_context(simulator_thread(quick_settings(folder / "simulator", hosts=hosts)))
         environ = {
             **server.environ,
             "STATIONMASTER_NOTIFY__TELEGRAM_ID": ME,

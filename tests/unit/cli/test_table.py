@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.cli.table import Cell, Column, cell_width, table_lines
@@ -46,7 +46,6 @@ def test_a_table_without_rows_has_its_titles() -> None:
     assert list(table_lines(COLUMNS, [], width=80)) == ["ID  NAME  LOSS  SPEED"]
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
 @given(
     st.lists(st.tuples(st.text(max_size=12), st.text(), st.text(max_size=6), st.text()), max_size=4),
     st.integers(40, 200),

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from stationmaster.control.flow.batching import BatchedQuery
 from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.results.analysing import analysed, analysed_meanwhile, analysis_is_due
@@ -35,11 +36,16 @@ class BrokenWorld:
 
     def __init__(self, read: Callable[[], object]) -> None:
         self.analysis_thread = ThreadPoolExecutor(1)
+        self.lost_machines = BatchedQuery(none_lost)
         self._read = read
 
     @property
     def store(self) -> object:
         return self._read()
+
+
+async def none_lost(_all: frozenset[None]) -> dict[None, tuple[int, float]]:
+    return {None: (0, 0.0)}
 
 
 def visit(**monitoring: Any) -> Visit:

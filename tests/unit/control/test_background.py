@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -75,6 +77,36 @@ def test_somebody_who_only_looks_never_keeps_a_worker_from_starting(tmp_path: Pa
         over.set()
         for looker in lookers:
             looker.join()
+
+
+def test_two_that_only_look_never_take_each_other_for_a_worker(tmp_path: Path) -> None:
+    dead = WorkerLock(tmp_path)
+    assert dead.take(log=tmp_path / "worker.log")
+    dead.release()
+    with (tmp_path / "worker.lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # as somebody who looks at the same time holds it
+        assert running_worker(tmp_path) is None
+
+
+def test_somebody_who_looks_for_long_only_delays_a_worker(tmp_path: Path) -> None:
+    with (tmp_path / "worker.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        later = threading.Timer(0.8, lambda: fcntl.flock(file, fcntl.LOCK_UN))
+        later.start()
+        lock = WorkerLock(tmp_path)
+        assert lock.take(log=tmp_path / "worker.log")
+        lock.release()
+        later.join()
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # that is what it is for
+def test_a_worker_that_another_command_started_at_the_same_time_is_replaced_if_it_will_not_do(tmp_path: Path) -> None:
+    ours = {"ssh.config_path": "1"}
+    command = (sys.executable, "-c", _STARTED_BESIDE_ANOTHER, _HOLDER, json.dumps(ours))
+    worker, is_new = ensure_worker(tmp_path, command, abilities={}, settings=ours)
+    os.kill(worker.pid, signal.SIGTERM)
+    assert is_new
+    assert worker.settings == ours
 
 
 def test_a_worker_that_is_leaving_is_not_relied_on_until_it_says_that_it_stays(tmp_path: Path) -> None:
@@ -164,6 +196,20 @@ lock = WorkerLock(home)
 assert lock.take(log=home / "worker.log", **json.loads(sys.argv[2]))
 print("ready", flush=True)
 signal.sigwait([signal.SIGTERM])
+"""
+
+
+_STARTED_BESIDE_ANOTHER = """
+import json, subprocess, sys
+from pathlib import Path
+holder, ours, home = sys.argv[1], json.loads(sys.argv[2]), sys.argv[4]
+is_first = not Path(home, "worker.lock").exists()
+about = {"is_background": True, "abilities": {}, "settings": {} if is_first else ours}
+words = [sys.executable, "-c", holder, home, json.dumps(about)]
+running = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+running.stdout.readline()
+if not is_first:
+    running.wait()
 """
 
 

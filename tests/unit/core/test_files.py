@@ -7,13 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.files import sha256_of, write_atomically
+from stationmaster.files import known_sha256_of, sha256_of, write_atomically
 
 
 def test_the_hash_is_that_of_the_content(tmp_path: Path) -> None:
     content = bytes(range(256)) * 5000
     (tmp_path / "file").write_bytes(content)
     assert sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+
+
+def test_a_known_hash_is_that_of_the_content_also_after_a_change_of_the_same_length(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content in ("one", "one", "two"):
+        write_atomically(path, content)
+        assert known_sha256_of(path) == hashlib.sha256(content.encode()).hexdigest()
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        known_sha256_of(path)
 
 
 @pytest.mark.parametrize("durable", [False, True])

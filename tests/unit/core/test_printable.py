@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.printable import PrintableStream, json_text, one_line, plain, printable
@@ -14,10 +14,8 @@ _PARTS = (
     "31m", "0;title", "52;c;", "?1049h", "(B", "a", "é", "\u202e", "\u2066", "\ud800", "\U000e0041", "\x1bc", " ", "\\",
 )  # fmt: skip
 _TEXTS = st.lists(st.one_of(st.sampled_from(_PARTS), st.text(max_size=3)), max_size=30)
-_FEW = settings(derandomize=True, deadline=None, max_examples=400)
 
 
-@_FEW
 @given(_TEXTS.map("".join))
 def test_printable_text_has_no_control_and_stays_as_it_is(text: str) -> None:
     for shown in (printable(text), one_line(text), plain(text)):
@@ -27,14 +25,12 @@ def test_printable_text_has_no_control_and_stays_as_it_is(text: str) -> None:
     assert not set(one_line(text) + plain(text)) & {"\n", "\t"}
 
 
-@_FEW
 @given(_TEXTS)
 def test_text_in_pieces_is_printed_as_the_whole_would_be(pieces: list[str]) -> None:
     stream = PrintableStream()
     assert "".join([*map(stream.feed, pieces), stream.end()]) == printable("".join(pieces))
 
 
-@_FEW
 @given(_TEXTS.map("".join))
 def test_json_is_exact_and_has_no_control(text: str) -> None:
     shown = json_text({text: [text]}, indent=2)

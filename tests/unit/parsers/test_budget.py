@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.parsers import LogReader
@@ -13,7 +13,6 @@ _LOGS = [log_bytes(name) for name in NAMES]
 _logs = st.lists(st.sampled_from(_LOGS), min_size=1, max_size=3).map(b"".join)
 
 
-@settings(derandomize=True, deadline=None, max_examples=30)
 @given(_logs)
 def test_within_the_budget_nothing_is_left_out(data: bytes) -> None:
     free, bound, budget = LogReader(), LogReader(), Budget()
@@ -22,7 +21,6 @@ def test_within_the_budget_nothing_is_left_out(data: bytes) -> None:
     assert not budget.is_thinned
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.lists(st.one_of(_logs, st.binary(max_size=400)), max_size=4), st.integers(0, 200), st.integers(0, 20))
 def test_beyond_it_the_text_can_be_anything_and_is_cut_anywhere(chunks: list[bytes], pieces: int, bars: int) -> None:
     reader, budget = LogReader(), Budget(pieces=pieces, bars=bars)

@@ -12,7 +12,7 @@ from re import _parser as sre
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import stationmaster.parsers
@@ -39,7 +39,6 @@ _SCRAPS = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(max_size=400), max_size=6))
 def test_random_bytes_never_raise(chunks: list[bytes]) -> None:
     reader = LogReader()
@@ -49,7 +48,6 @@ def test_random_bytes_never_raise(chunks: list[bytes]) -> None:
     reader.state()
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="0123456789/[]%|:<,. =-{}'\"\r\nlosepchtrainErrorTb\\()", max_size=300))
 def test_texts_made_of_the_characters_of_bars_never_raise(text: str) -> None:
     reader = LogReader()

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pkgutil import iter_modules
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import stationmaster.parsers
@@ -80,7 +80,6 @@ def _fed(reader: LogReader, data: bytes, cuts: list[int]) -> LogReader:
     return reader
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
 @given(_texts, st.lists(st.integers(0, 400), max_size=5))
 def test_what_is_passed_over_would_have_changed_nothing(data: bytes, cuts: list[int]) -> None:
     every_line = _fed(LogReader(patterns=[_NEVER]), data, cuts)
@@ -88,7 +87,6 @@ def test_what_is_passed_over_would_have_changed_nothing(data: bytes, cuts: list[
     assert _fed(LogReader(), data, cuts).summary() == every_line.summary()
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
 @given(st.one_of(_matching, _quiet, _hidden), st.sampled_from(_BEGINNINGS))
 def test_a_line_that_is_passed_over_leaves_the_same_memory_as_reading_it(line: bytes, beginning: bytes) -> None:
     """Alone, and after a line that later ones may belong to."""

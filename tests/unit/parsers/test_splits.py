@@ -6,7 +6,7 @@ import json
 import re
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.parsers import LogReader, Reading
@@ -59,7 +59,6 @@ def bars(draw: st.DrawFn) -> bytes:
     return "".join(parts).encode()
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.one_of(logs(), bars()), st.lists(st.integers(0, 6000), max_size=12))
 def test_any_split_gives_the_same_summary_errors_and_checkpoints(data: bytes, cuts: list[int]) -> None:
     whole, parts = LogReader(), LogReader()
@@ -69,7 +68,6 @@ def test_any_split_gives_the_same_summary_errors_and_checkpoints(data: bytes, cu
     assert _events(bit_by_bit) == _events(at_once)
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.one_of(logs(), bars()), st.lists(st.integers(0, 6000), max_size=6))
 def test_a_reader_put_away_as_json_goes_on_exactly_where_it_was(data: bytes, cuts: list[int]) -> None:
     steady = LogReader(total_steps=1000)
@@ -81,7 +79,6 @@ def test_a_reader_put_away_as_json_goes_on_exactly_where_it_was(data: bytes, cut
         assert moved.summary() == steady.summary()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.one_of(logs(), bars()))
 def test_a_log_fed_byte_by_byte_ends_the_same(data: bytes) -> None:
     whole, single = LogReader(), LogReader()
@@ -91,7 +88,6 @@ def test_a_log_fed_byte_by_byte_ends_the_same(data: bytes) -> None:
     assert single.summary() == whole.summary()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.one_of(logs(), bars()), st.lists(st.integers(0, 6000), max_size=12))
 def test_thinned_readings_are_among_those_of_a_finer_split(data: bytes, cuts: list[int]) -> None:
     coarse, fine = LogReader(), LogReader()

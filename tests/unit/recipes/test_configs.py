@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stationmaster.errors import UserError
@@ -78,7 +78,6 @@ def test_a_config_has_typed_values_and_leaves_out_what_does_not_hold(written_as:
 
 
 @pytest.mark.parametrize("written_as", READ)
-@settings(max_examples=50, deadline=None)
 @given(name=PLAIN, trigger=PLAIN.filter(bool))
 @example(name="{{ job.id }}", trigger="${HF_TOKEN}")
 @example(name="- a: &b\n  *b", trigger="'\"\\; $(id) \u2028 é 🚂 \x7f\x85")
@@ -90,7 +89,6 @@ def test_names_and_triggers_are_data_in_every_format(written_as: Format, name: s
 
 
 @pytest.mark.parametrize("written_as", READ)
-@settings(max_examples=50, deadline=None)
 @given(data=DATA)
 def test_any_data_reads_back_as_it_was(written_as: Format, data: dict[str, Any]) -> None:
     assert READ[written_as](config_text(data, written_as)) == data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stationmaster.errors import RecipeInvalid
@@ -85,7 +85,6 @@ def test_trackside_reads_every_part_of_the_plan_that_home_writes() -> None:
     assert [step.name for step in read.cleanup] == ["tidy", "script"]
 
 
-@settings(max_examples=60, deadline=None)
 @given(name=PLAIN, trigger=PLAIN, note=PLAIN)
 @example(name="'; rm -rf / #", trigger="$(touch x)\n; exit 3", note="${HF_TOKEN} ../{{ 7 * 7 }}")
 @example(name="--privileged", trigger="-v /:/host", note="--env=HF_TOKEN=x")

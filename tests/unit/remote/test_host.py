@@ -14,6 +14,7 @@ from stationmaster.errors import CommandFailed, TransferFailed, Unreachable
 from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, ConnectionFault, FakeRemote
 from stationmaster.remote.host import Host
+from stationmaster.remote.kept_trackside import KeptTrackside
 from stationmaster.remote.status import LogMark, Since
 from tests.support.asynchronous_tests import asynchronous
 
@@ -157,3 +158,18 @@ async def test_trackside_is_sent_once(tmp_path: Path) -> None:
     remote.fail(ConnectionFault.CORRUPT, only="push")
     with pytest.raises(TransferFailed):
         await host.install(tmp_path / "pyz")
+
+
+@asynchronous
+async def test_many_small_actions_are_one_visit_and_one_that_failed_is_repeated() -> None:
+    machine = Answering(b"", exit_status=1, stderr=b"trackside: no space left\n")
+    host = Host(machine.remote, root="/jobs/7", kept=KeptTrackside(machine.remote))
+    for _ in range(2):
+        with pytest.raises(CommandFailed, match="no space left"):
+            await host.visit(60)
+    assert len(machine.calls) == 2
+    well = Answering(b"")
+    for _ in range(3):
+        await Host(well.remote, root="/jobs/7", kept=(kept := KeptTrackside(well.remote))).visit(60)
+        await Host(well.remote, root="/jobs/7", kept=kept).visit(60)
+    assert len(well.calls) == 3, "one for each machine that is known anew"

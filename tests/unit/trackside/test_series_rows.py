@@ -17,7 +17,7 @@ from trackside.report.series import parse_rows_read, read_series
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[tuple[str, sqlite3.Connection]]:
-    path = str(tmp_path / "a run's #1?.db")
+    path = str(tmp_path / "a run's #1? 100%25.db")
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     complete_schema(connection)

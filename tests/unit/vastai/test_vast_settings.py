@@ -43,9 +43,9 @@ def test_an_account_in_the_environment_joins_those_of_the_file(tmp_path: Path) -
     write_trusted(
         tmp_path / "stationmaster.toml", '[vastai.accounts.home-lab]\napi_key = "one"\n', home=tmp_path / "home"
     )
-    found = settings(tmp_path, {_WORK: "two", "VASTAI_API_KEY": "three"}).vastai.keys_by_account()
-    assert found == {"default": "three", "home-lab": "one", "work": "two"}
-    assert "two" not in repr(settings(tmp_path, {_WORK: "two"}))
+    found = settings(tmp_path, {_WORK: "key-two", "VASTAI_API_KEY": "three"}).vastai.keys_by_account()
+    assert found == {"default": "three", "home-lab": "one", "work": "key-two"}
+    assert "key-two" not in repr(settings(tmp_path, {_WORK: "key-two"}))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import { seriesToken } from "~/charts/colours";
 import type { LineChartProps } from "~/charts/LineChart";
 import { MARK_SIGNS } from "~/charts/marks";
 import { type Columns, placesOf } from "~/charts/plotData";
-import { placeText } from "~/charts/series";
+import { placeText, sliderValue } from "~/charts/series";
 import { UNKNOWN } from "~/text/format";
 import styles from "./LineChart.module.css";
 
@@ -38,9 +38,9 @@ export function Legend({ title, series, span = 0, axis, format, data, place, ran
       role="slider"
       tabIndex={last < 0 ? -1 : 0}
       aria-label={`Cursor of ${title}`}
-      aria-valuemin={x[0] ?? 0}
-      aria-valuemax={x[last] ?? 0}
-      aria-valuenow={at ?? 0}
+      aria-valuemin={sliderValue(x[0] ?? 0)}
+      aria-valuemax={sliderValue(x[last] ?? 0)}
+      aria-valuenow={sliderValue(at ?? 0)}
       aria-valuetext={at === undefined ? "nothing was measured" : `${placeText(axis, at)}: ${text}`}
       title="Arrow keys move the cursor, + and − zoom, 0 shows everything"
       onKeyDown={onKeyDown}

@@ -76,6 +76,11 @@ export function placeText(axis: Axis, x: number): string {
   return new Date(x * 1000).toLocaleTimeString([], { hour12: false });
 }
 
+/** A place on the x axis as a slider may have it: to a thousandth, because 7.15e-7 is not a valid number there. */
+export function sliderValue(x: number): number {
+  return Number(x.toFixed(3));
+}
+
 /** `0:05`, `1:30`, `2:05:00`: hours, minutes and seconds since a run began. */
 export function elapsedText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));

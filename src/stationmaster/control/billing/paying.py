@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from stationmaster.control.billing.charges import charge, cost_of_attempt, least_hold
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import go_on, outcome_event, state_event, wait
 from stationmaster.lifecycle import Move, concluded, moved
 from stationmaster.model import SINGLE_USER, Alert, CostLine, Job, Reason, Rental, State
+from stationmaster.model.copying import changed
 from stationmaster.money import MicroDollars, format_dollars, rounded_up
 from stationmaster.settings import BillingSettings
 from stationmaster.store.writes import CreditHold, DailyCapCheck, NewEvent, Settlement, Write
@@ -36,10 +36,10 @@ def with_claim(write: Write, job: Job, policy: Policy, *, now: float) -> Write:
                 otherwise=_waiting_for_room(job, policy),
             )
         )
-        write = replace(write, cleared_alerts=(*write.cleared_alerts, DAILY_CAP))
+        write = changed(write, cleared_alerts=(*write.cleared_alerts, DAILY_CAP))
     if policy.billing.enabled and job.spec.quote.cost_high:
         parts.append(_hold(write.job, policy.billing, otherwise=_ended_in_the_queue(job, policy.billing, now=now)))
-    return replace(write, ledger=(*write.ledger, *parts))
+    return changed(write, ledger=(*write.ledger, *parts))
 
 
 def with_settlement(
@@ -56,11 +56,11 @@ def with_settlement(
     charged = charge(reason, held=held, actual=actual, billing=billing)
     settlement = Settlement(job_id=job.id, attempt=job.attempt, charge=charged, note=reason.value)
     event = _settled_event(job, billing, held=held, charged=charged, actual=actual)
-    settled = replace(write, events=(event, *write.events), ledger=(settlement,))
+    settled = changed(write, events=(event, *write.events), ledger=(settlement,))
     if write.job.state is State.ENDED:
         return settled
     otherwise = _ended_for_want_of_credit(settled, job, billing, now=now)
-    return replace(settled, ledger=(settlement, _hold(write.job, billing, otherwise=otherwise)))
+    return changed(settled, ledger=(settlement, _hold(write.job, billing, otherwise=otherwise)))
 
 
 def _hold(job: Job, billing: BillingSettings, *, otherwise: Write) -> CreditHold:
@@ -85,7 +85,7 @@ def _ended_for_want_of_credit(settled: Write, job: Job, billing: BillingSettings
     short = _short_of_credit(job, billing)
     events = [event for event in settled.events if event.kind != "state"]
     ended = go_on(short, Move.ALL_GONE, now=now, events=(*events, outcome_event(short)))
-    return replace(settled, job=ended.job, events=ended.events, due_in=None)
+    return changed(settled, job=ended.job, events=ended.events, due_in=None)
 
 
 def _short_of_credit(job: Job, billing: BillingSettings) -> Job:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.lifecycle import Move, concluded, counted, may_try_again, moved
 from stationmaster.model import Alert, Desired, Job, Reason, State
+from stationmaster.model.copying import changed
 from stationmaster.model.intake_limits import FALSE_ANSWERS
 from stationmaster.store.writes import NewEvent, Write
 
@@ -56,7 +57,7 @@ def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
     """The job in its next state, with the event that records it."""
     after = moved(job, move, now=now)
     if after.unreachable_since is not None:
-        after = replace(after, unreachable_since=None)
+        after = changed(after, unreachable_since=None)
     events = (*extra.pop("events", ()), state_event(job, after))
     return Write(job=after, events=events, **extra)
 
@@ -67,8 +68,8 @@ def give_up(job: Job, reason: Reason, *, now: float, explanation: str) -> Write:
     after = moved(counted(job, reason), Move.GIVE_UP, now=now)
     events = [NewEvent(kind="attempt_failed", payload={"reason": reason.value, "explanation": explanation})]
     if again:
-        ending = replace(after.ending, further=reason, further_explanation=explanation)
-        after = replace(after, ending=ending)
+        ending = changed(after.ending, further=reason, further_explanation=explanation)
+        after = changed(after, ending=ending)
     else:
         after = concluded(after, reason, explanation=explanation)
         events.append(outcome_event(after))
@@ -83,33 +84,33 @@ def wait(job: Job, seconds: float, **extra: Any) -> Write:
 def failed_try(job: Job, policy: Policy, problem: str | None = None) -> tuple[Job, float, int]:
     """The job with one more failure in a row, how long to wait, and how many failures there were before."""
     failures = job.setbacks.failures
-    after = replace(job, setbacks=replace(job.setbacks, failures=failures + 1, problem=problem))
+    after = changed(job, setbacks=changed(job.setbacks, failures=failures + 1, problem=problem))
     return after, policy.retry_after(failures), failures
 
 
 def with_fault(job: Job, problem: str) -> Job:
     """The job with one more false answer of its machine. At the limit it is no accident: the machine is at fault."""
     faults = job.setbacks.faults + 1
-    job = replace(job, setbacks=replace(job.setbacks, faults=faults))
+    job = changed(job, setbacks=changed(job.setbacks, faults=faults))
     return job if faults < FALSE_ANSWERS else at_fault(job, problem)
 
 
 def at_fault(job: Job, problem: str) -> Job:
     """The job whose machine is avoided from now on; the first thing that it was caught at is kept."""
-    return replace(job, machine=replace(job.machine, fault=job.machine.fault or problem))
+    return changed(job, machine=changed(job.machine, fault=job.machine.fault or problem))
 
 
 def recovered(job: Job) -> Job:
     """The job after a success: failures in a row start from zero."""
     if job.setbacks.failures or job.unreachable_since is not None:
-        return replace(job, setbacks=replace(job.setbacks, failures=0, problem=None), unreachable_since=None)
+        return changed(job, setbacks=changed(job.setbacks, failures=0, problem=None), unreachable_since=None)
     return job
 
 
 def cut_off(job: Job, *, now: float, policy: Policy, problem: str) -> Write:
     """The machine did not answer: retry, and raise an alert after a while; nothing else is concluded."""
     since = job.unreachable_since if job.unreachable_since is not None else now
-    after, seconds, failures = failed_try(replace(job, unreachable_since=since), policy, problem)
+    after, seconds, failures = failed_try(changed(job, unreachable_since=since), policy, problem)
     events = () if failures else (NewEvent(kind="unreachable", payload={"problem": problem}),)
     alerts: tuple[Alert, ...] = ()
     if now - since >= policy.monitoring.silence_alert:

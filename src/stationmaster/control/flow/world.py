@@ -123,6 +123,7 @@ class World:
     bills: BatchedQuery[str, Bill] = field(init=False)  # by the job's id
     avoided: BatchedQuery[str, frozenset[str]] = field(init=False)  # machines by their provider's name
     past_runs: BatchedQuery[tuple[str, str], list[RunFacts]] = field(init=False)  # by recipe and GPU
+    lost_machines: BatchedQuery[None, tuple[int, float]] = field(init=False)  # as the store counts them, of all jobs
     _clock: BatchedQuery[None, float] = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)
     _kept: dict[str, KeptTrackside] = field(default_factory=dict)
@@ -134,6 +135,7 @@ class World:
         self.bills = BatchedQuery(partial(self.ask_store, _bills, self.store))
         self.avoided = BatchedQuery(partial(self.ask_store, _avoided, self.store))
         self.past_runs = BatchedQuery(partial(self.ask_store, _past_runs, self.store))
+        self.lost_machines = BatchedQuery(partial(self.ask_store, _lost_machines, self.store))
         self._clock = BatchedQuery(partial(self.ask_store, _clock, self.store))
 
     async def ask_store(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
@@ -211,6 +213,10 @@ def _avoided(store: Store, providers: frozenset[str]) -> dict[str, frozenset[str
 
 def _past_runs(store: Store, kinds: frozenset[tuple[str, str]]) -> dict[tuple[str, str], list[RunFacts]]:
     return {(recipe, gpu): store.runs.facts(recipe, gpu) for recipe, gpu in kinds}
+
+
+def _lost_machines(store: Store, _all: frozenset[None]) -> dict[None, tuple[int, float]]:
+    return {None: store.runs.lost_machines()}
 
 
 def _clock(store: Store, _all: frozenset[None]) -> dict[None, float]:

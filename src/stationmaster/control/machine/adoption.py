@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from stationmaster.control.flow.step import wait
@@ -10,6 +10,7 @@ from stationmaster.control.flow.world import World
 from stationmaster.errors import ProviderError
 from stationmaster.event_log import get_logger
 from stationmaster.model import CostLine, Job, Listing, Machine, Rental, RentalState
+from stationmaster.model.copying import changed
 from stationmaster.money import ZERO, MicroDollars, cost
 from stationmaster.store.writes import NewEvent, Write
 
@@ -26,7 +27,7 @@ class Discard:
 def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing, *, now: float) -> Write:
     """The newest machine becomes the rental's; any other with the same label is surplus and is destroyed."""
     newest, *others = machines
-    held = replace(
+    held = changed(
         rental,
         state=RentalState.HELD,
         provider_id=newest.provider_id,
@@ -128,7 +129,7 @@ def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) ->
     """
     started, rate = rental.create_sent_at or now, _rate(rental, machine)
     if rate <= 0:
-        return job if job.deadline_at is not None else replace(job, deadline_at=started + job.spec.max_seconds)
+        return job if job.deadline_at is not None else changed(job, deadline_at=started + job.spec.max_seconds)
     deadline_at, paid_until = job.deadline_at, job.funding.paid_until
     if deadline_at is None:
         paid_until = started + job.spec.max_spend / rate * 3600 if job.spec.max_spend > 0 else None
@@ -138,8 +139,8 @@ def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) ->
         hard = deadline_at if hard is None else hard
         paid_until = min(_known(started + held / rate * 3600, paid_until))
         deadline_at = min(hard, paid_until)
-    funding = replace(job.funding, hard_limit_at=hard, rate_per_hour=rate, paid_until=paid_until)
-    return replace(job, funding=funding, deadline_at=deadline_at)
+    funding = changed(job.funding, hard_limit_at=hard, rate_per_hour=rate, paid_until=paid_until)
+    return changed(job, funding=funding, deadline_at=deadline_at)
 
 
 def _known(*times: float | None) -> list[float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 
 from stationmaster.control.flow.world import Visit
 from stationmaster.errors import CommandFailed, RemoteError
@@ -17,6 +17,8 @@ from stationmaster.store.writes import NewEvent
 log = get_logger("stationmaster.keepalive")
 
 _VISIT_SECONDS = 300.0
+_LAST_VISIT_SECONDS = 1.0  # how long a visit may still take after the action has ended
+_AFTER_STATUS_SECONDS = 60.0  # until the first visit of an action that follows a status
 _SPARE_SECONDS = 600.0  # past the hard limit, for a worker to fetch the model
 
 
@@ -32,18 +34,25 @@ class Visits:
     """The visits during one action; `unwritten` is why the machine could not record one of them for its guard."""
 
     unwritten: str | None = None
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)  # set between two visits
 
 
 @asynccontextmanager
-async def keepalive(host: Host, visit: Visit) -> AsyncIterator[Visits]:
+async def keepalive(host: Host, visit: Visit, *, after_status: bool = False) -> AsyncIterator[Visits]:
     """Visit the machine at intervals during a long action, so that its guard does not stop it.
 
+    `after_status`: the action follows a status, which was a visit too, so the next one is due in a minute.
     A visit that fails never interrupts the action: at worst the guard stops the machine, which keeps its disk.
     """
     visits = Visits()
-    task = asyncio.create_task(_visit_repeatedly(host, visit, visits))
+    first_seconds = _AFTER_STATUS_SECONDS if after_status else 0.0
+    task = asyncio.create_task(_visit_repeatedly(host, visit, visits, first_seconds))
     try:
         yield visits
+        # A visit that is interrupted ends the trackside that answers it, and the next action has to start another.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_VISIT_SECONDS):
+                await visits.is_over.wait()
     finally:
         task.cancel()
         await asyncio.wait([task])
@@ -57,9 +66,13 @@ def unwritable_noted(job: Job, problem: str | None) -> tuple[Job, tuple[NewEvent
     return after, (NewEvent(kind="disk_unwritable", payload={"problem": problem}),)
 
 
-async def _visit_repeatedly(host: Host, visit: Visit, visits: Visits) -> None:
+async def _visit_repeatedly(host: Host, visit: Visit, visits: Visits, first_seconds: float) -> None:
     seconds = alone_seconds(visit.job, now=visit.now)
+    if first_seconds:
+        visits.is_over.set()
+        await asyncio.sleep(first_seconds)
     while True:
+        visits.is_over.clear()
         try:
             await host.visit(seconds)
         except CommandFailed as problem:
@@ -68,4 +81,5 @@ async def _visit_repeatedly(host: Host, visit: Visit, visits: Visits) -> None:
             visits.unwritten = str(problem)
         except RemoteError:
             pass  # the action itself reports a machine that does not answer
+        visits.is_over.set()
         await asyncio.sleep(_VISIT_SECONDS)

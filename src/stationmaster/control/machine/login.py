@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from stationmaster.control.machine.drivers import advice, install, machine_check
 from stationmaster.errors import CommandFailed, DiskFull, ProviderError, RemoteError, Unreachable
 from stationmaster.lifecycle import Move
 from stationmaster.model import Access, BadMachine, Job, Machine, Reason, Rental, SshAccess
+from stationmaster.model.copying import changed
 from stationmaster.providers.base import KnowsHostKeys, KnowsKeys
 from stationmaster.recipes.schema import Needs
 from stationmaster.remote.base import check
@@ -61,7 +62,7 @@ async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
 
 def with_login_problem(job: Job, problem: str) -> Job:
     """The job with the last login problem noted, for the explanation should the login time out."""
-    return replace(job, machine=replace(job.machine, login_problem=problem))
+    return changed(job, machine=changed(job.machine, login_problem=problem))
 
 
 def blame(rental: Rental | None, why: str) -> tuple[BadMachine, ...]:
@@ -79,11 +80,11 @@ async def pinned(access: Access, rental: Rental, machine: Machine, visit: Visit,
     if isinstance(provider, KnowsHostKeys):
         keys = await provider.host_keys(machine.provider_id)
         if keys:
-            return replace(access, host_keys=keys)
+            return changed(access, host_keys=keys)
         is_ours = visit.job.spec.adopted is None  # only our own onstart prints the keys
         if is_ours and visit.now - (rental.held_at or visit.now) < _HOST_KEY_SECONDS:
             return None
-    return replace(access, unverified=True)
+    return changed(access, unverified=True)
 
 
 def preflight_problem(facts: dict[str, Any], needs: Needs, *, bytes_per_second: float | None) -> str | None:
@@ -128,7 +129,7 @@ async def _with_key_attached(action: LogIn, job: Job, world: World) -> Job:
     if not isinstance(provider, KnowsKeys) or world.public_key is None or job.machine.key_attached:
         return job
     await provider.attach_key(action.machine.provider_id, world.public_key)
-    return replace(job, machine=replace(job.machine, key_attached=True))
+    return changed(job, machine=changed(job.machine, key_attached=True))
 
 
 async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: World) -> Write:
@@ -138,7 +139,7 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
     recipe = visit.recipe
     if recipe.secrets and not may_get_secrets(access, world.policy):
         return _refused(action, job, "its host key could not be verified and the recipe needs secrets", now=visit.now)
-    host = Host(remote, root=f"{access.job_root}/{job.id}")
+    host = world.host(job, action.rental.label, access)
     await host.install(world.trackside)
     facts, events = await _checked(action, host, job, visit, world)
     problem = preflight_problem(facts, recipe.needs, bytes_per_second=await _link_speed(host, access))
@@ -146,15 +147,15 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
     if problem:
         hint = advice(action.rental, world.policy) if missing_parts(facts, recipe) else ""
         refused = _refused(action, job, problem + hint, now=visit.now)
-        return replace(refused, events=(*events, *refused.events))
-    entered = replace(
+        return changed(refused, events=(*events, *refused.events))
+    entered = changed(
         job.machine,
         access=access,
         label=action.rental.label,
         gpus=action.rental.offer.gpus_text if action.rental.offer else None,
         key_attached=False,
     )
-    known = replace(recovered(job), machine=entered)
+    known = changed(recovered(job), machine=entered)
     where = access.host if isinstance(access, SshAccess) else "this computer"
     events.append(NewEvent(kind="logged_in", payload={"host": where}))
     if isinstance(access, SshAccess) and access.unverified:
@@ -183,7 +184,7 @@ def _with_job_root(access: Access, answer: bytes) -> Access:
         job_root = json.loads(answer.splitlines()[-1])["job_root"]
     except (IndexError, ValueError, KeyError, TypeError):
         raise CommandFailed(f"the login did not answer as it should: {answer[:200]!r}") from None
-    return replace(access, job_root=job_root) if job_root else access
+    return changed(access, job_root=job_root) if job_root else access
 
 
 async def _link_speed(host: Host, access: Access) -> float | None:
@@ -200,4 +201,4 @@ async def _link_speed(host: Host, access: Access) -> float | None:
 
 def _refused(action: LogIn, job: Job, problem: str, *, now: float) -> Write:
     write = give_up(job, Reason.PREFLIGHT_FAILED, now=now, explanation=problem)
-    return replace(write, bad_machines=blame(action.rental, problem))
+    return changed(write, bad_machines=blame(action.rental, problem))

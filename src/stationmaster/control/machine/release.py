@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from stationmaster.control.flow.listings import labelled, shows_absence
 from stationmaster.control.flow.world import World
 from stationmaster.model import CostLine, Listing, Rental, RentalState
+from stationmaster.model.copying import changed
 from stationmaster.money import cost
 
 _ABSENCES = 2
@@ -58,7 +59,7 @@ def needs_single_read(rental: Rental, listing: Listing) -> bool:
 
 def judge(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
     """What is known of a rental that has to go, and what it needs next. Unknown is never gone."""
-    rental = replace(rental, state=RentalState.RELEASING)
+    rental = changed(rental, state=RentalState.RELEASING)
     listing = evidence.listing
     if rental.provider_id is None:
         return _judge_unnamed(rental, evidence, now=now)
@@ -71,7 +72,7 @@ def _judge_unnamed(rental: Rental, evidence: Evidence, *, now: float) -> Judgeme
     """For a rental whose create was never answered: its machine, if there is one, is found by its label."""
     found = labelled(evidence.listing, rental.label)
     if found:
-        named = replace(rental, provider_id=found[0].provider_id)
+        named = changed(rental, provider_id=found[0].provider_id)
         return Judgement(rental=_listed(named, evidence.listing, now=now), next=Next.DESTROY)
     if rental.create_sent_at is None:
         return Judgement(rental=_gone(rental, now=now), next=Next.NOTHING)  # it was never requested
@@ -82,19 +83,19 @@ def _judge_unnamed(rental: Rental, evidence: Evidence, *, now: float) -> Judgeme
 
 def _listed(rental: Rental, listing: Listing, *, now: float) -> Rental:
     """The machine exists; from now on the account that lists it is the one that can show its absence."""
-    return asked_to_go(replace(rental, account=listing.account, absent_listings=0), now=now)
+    return asked_to_go(changed(rental, account=listing.account, absent_listings=0), now=now)
 
 
 def asked_to_go(rental: Rental, *, now: float) -> Rental:
     """The rental as it is recorded before its machine is destroyed; the first time of asking stays."""
     asked_at = now if rental.release_asked_at is None else rental.release_asked_at
-    return replace(rental, state=RentalState.RELEASING, release_asked_at=asked_at)
+    return changed(rental, state=RentalState.RELEASING, release_asked_at=asked_at)
 
 
 def _count_absence(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
     if not shows_absence(evidence.listing, account=rental.account):
         return Judgement(rental=rental, next=Next.LOOK_AGAIN)
-    counted = replace(rental, absent_listings=rental.absent_listings + 1)
+    counted = changed(rental, absent_listings=rental.absent_listings + 1)
     if counted.absent_listings < _ABSENCES:
         return Judgement(rental=counted, next=Next.LOOK_AGAIN)
     if rental.provider_id is not None and evidence.single_reads.get(rental.provider_id, True):
@@ -103,11 +104,11 @@ def _count_absence(rental: Rental, evidence: Evidence, *, now: float) -> Judgeme
 
 
 def _gone(rental: Rental, *, now: float) -> Rental:
-    return replace(rental, state=RentalState.GONE, gone_at=now)
+    return changed(rental, state=RentalState.GONE, gone_at=now)
 
 
 def closed_cost(line: CostLine, *, now: float) -> CostLine:
     """The line with its end: time counts until the provider confirms the end."""
     if line.ended_at is not None:
         return line
-    return replace(line, ended_at=now, amount=cost(line.rate_per_hour, max(0.0, now - line.started_at)))
+    return changed(line, ended_at=now, amount=cost(line.rate_per_hour, max(0.0, now - line.started_at)))

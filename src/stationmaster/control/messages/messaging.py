@@ -21,6 +21,7 @@ from stationmaster.notify.webhook import Webhook
 from stationmaster.settings import NotifySettings, Settings
 from stationmaster.store.inbox import InboxNotes
 from stationmaster.store.store import Store
+from stationmaster.trusted_certificates import trusted_certificates
 
 _TIMEOUT_SECONDS = 10.0  # of a request to a messaging service
 
@@ -41,7 +42,7 @@ class Messaging:
 
 def open_messaging(settings: Settings, store: Store) -> Messaging:
     """Needs a running event loop. Raises ConfigInvalid."""
-    client = httpx.AsyncClient(timeout=_TIMEOUT_SECONDS)
+    client = httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, verify=trusted_certificates())
     channels = _channels(settings.notify, client, store)
     recipients = Recipients(settings.notify, store.users, channels)
     sender = MessageSender(channels)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 from stationmaster.lifecycle import CONTINUED
 from stationmaster.model import Desired, Job, ModelDelivery, ModelFile, OutputFile, Place
+from stationmaster.model.copying import changed
 
 TRIES = 3
 """Tries of a destination, or of a further step of publishing, before the next one."""
@@ -34,19 +34,19 @@ def with_model(job: Job, file: OutputFile, *, address: str, step: int | None) ->
     """The job whose model, that file of its machine, is safe at `address`."""
     assert file.sha256 is not None, "only what was hashed is brought to safety"
     known = ModelFile(name=PurePosixPath(file.path).name, sha256=file.sha256, size=file.size, path=file.path)
-    return replace(job, model=replace(job.model, address=address, step=step, attempt=job.attempt, file=known))
+    return changed(job, model=changed(job.model, address=address, step=step, attempt=job.attempt, file=known))
 
 
 def with_place(job: Job, place: Place) -> Job:
     known = delivery_of(job)
     others = (one for one in known.places if one.kind != place.kind)
-    return with_delivery(job, replace(known, places=(*others, place)))
+    return with_delivery(job, changed(known, places=(*others, place)))
 
 
 def with_failure(job: Job, what: str, problem: str) -> Job:
     """The job with a destination or step given up."""
     known = delivery_of(job)
-    return with_delivery(job, replace(known, failed={**known.failed, what: problem}))
+    return with_delivery(job, changed(known, failed={**known.failed, what: problem}))
 
 
 def has_failed(job: Job, what: str) -> bool:
@@ -57,7 +57,7 @@ def with_try(job: Job, what: str) -> tuple[Job, int]:
     """The job with one more try counted, and the number of tries before."""
     known = delivery_of(job)
     before = known.tries.get(what, 0)
-    return with_delivery(job, replace(known, tries={**known.tries, what: before + 1})), before
+    return with_delivery(job, changed(known, tries={**known.tries, what: before + 1})), before
 
 
 def is_done(job: Job, what: str) -> bool:
@@ -66,8 +66,8 @@ def is_done(job: Job, what: str) -> bool:
 
 def with_done(job: Job, what: str) -> Job:
     known = delivery_of(job)
-    return with_delivery(job, replace(known, done=(*known.done, what)))
+    return with_delivery(job, changed(known, done=(*known.done, what)))
 
 
 def with_delivery(job: Job, delivery: ModelDelivery) -> Job:
-    return replace(job, model=replace(job.model, delivery=delivery))
+    return changed(job, model=changed(job.model, delivery=delivery))

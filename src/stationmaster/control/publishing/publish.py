@@ -32,7 +32,7 @@ from stationmaster.model import (
     TrainedModel,
 )
 from stationmaster.model.catalogue import BUCKET, HUB
-from stationmaster.recipes.schema import Recipe
+from stationmaster.recipes.schema import OutputKind, Recipe
 from stationmaster.store.writes import NewEvent, Write
 
 SAMPLES = "samples"
@@ -189,6 +189,8 @@ async def entry(job: Job, reason: Reason, recipe: Recipe, world: World, *, now: 
 async def _chosen(job: Job, world: World) -> tuple[ChosenSample, ...]:
     files = await world.ask_store(world.store.checkpoints.of_job, job.id)
     at_home = [one for one in files if one.location and "://" not in one.location]
+    if not any(one.kind == OutputKind.SAMPLE for one in at_home):
+        return ()
     return await asyncio.to_thread(choose_samples, job, at_home)
 
 

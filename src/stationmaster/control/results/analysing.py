@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stationmaster.analysis.analyse import analyse
 from stationmaster.analysis.report import Report
@@ -17,6 +17,7 @@ from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.results.recorded_job import JobSources, recorded_job
 from stationmaster.event_log import get_logger
 from stationmaster.model import Job
+from stationmaster.model.copying import changed
 from stationmaster.store.writes import NewEvent, Write
 
 log = get_logger("stationmaster.analysing")
@@ -71,13 +72,16 @@ async def analysed_meanwhile(
 
 
 async def _report(job: Job, visit: Visit, world: World) -> Report:
+    lost = await world.lost_machines.of(None)  # a query over all jobs: one for all that end together
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(world.analysis_thread, report_of, job, visit, world)
+    return await loop.run_in_executor(world.analysis_thread, report_of, job, visit, world, lost)
 
 
-def report_of(job: Job, visit: Visit, world: World) -> Report:
+def report_of(job: Job, visit: Visit, world: World, lost_machines: tuple[int, float]) -> Report:
     """Analyse the job's current attempt. Takes seconds for a long run: call it in a thread."""
-    sources = JobSources(store=world.store, find_recipe=world.recipe, monitoring=visit.monitoring)
+    sources = JobSources(
+        store=world.store, find_recipe=world.recipe, monitoring=visit.monitoring, lost_machines=lost_machines
+    )
     return analyse(recorded_job(job, sources, attempt=job.attempt))
 
 
@@ -92,13 +96,13 @@ def with_report(write: Write, report: Report) -> Write:
         "config_path": None if first is None else first.config_path,
     }
     event = NewEvent(kind="analysed", payload=payload)
-    return replace(write, job=_marked(write.job), analysis=report, events=(*write.events, event))
+    return changed(write, job=_marked(write.job), analysis=report, events=(*write.events, event))
 
 
 def _without_report(write: Write, problem: str) -> Write:
     event = NewEvent(kind="analysis_failed", payload={"problem": problem[:_LONGEST_PROBLEM]})
-    return replace(write, job=_marked(write.job), events=(*write.events, event))
+    return changed(write, job=_marked(write.job), events=(*write.events, event))
 
 
 def _marked(job: Job) -> Job:
-    return replace(job, ending=replace(job.ending, analysed=True))
+    return changed(job, ending=changed(job.ending, analysed=True))

@@ -152,7 +152,7 @@ async def intact_state(one: Collected) -> Path | None:
 
 async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Output], world: World) -> Write:
     try:
-        async with keepalive(host_of(job, world), visit):
+        async with keepalive(host_of(job, world), visit, after_status=True):
             fresh, opened = await _fetch_checkpoint(action.file, job, visit, outputs, world)
             sent = replace(action.file, sha256=fresh.sha256)
             fresh = replace(fresh, mirrored=await mirror_checkpoint(sent, job, world))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 from stationmaster.model import Checkpoint, Job, OutputFile
+from stationmaster.model.copying import changed
 from stationmaster.model.intake_limits import OUTPUT_FILES
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output
@@ -26,7 +26,7 @@ _BIDI_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 def declared(files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[OutputFile, ...]:
     """The files that count, each with the kind that the recipe gives it, not the one that the machine reports."""
     found = ((file, output_of(file.path, outputs)) for file in files if has_safe_name(file.path))
-    return tuple(replace(file, kind=output.kind.value) for file, output in found if output is not None)
+    return tuple(changed(file, kind=output.kind.value) for file, output in found if output is not None)
 
 
 def refused_events(files: Sequence[OutputFile], outputs: Sequence[Output]) -> tuple[NewEvent, ...]:

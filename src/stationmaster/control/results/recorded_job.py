@@ -37,6 +37,7 @@ class JobSources:
     find_recipe: Callable[[str], StoredRecipe]
     monitoring: MonitoringSettings  # of the job
     offers: Sequence[MarketOffer] = field(default=())
+    lost_machines: tuple[int, float] | None = None  # None: read with the rest
 
 
 def recorded_job(job: Job, sources: JobSources, *, attempt: int, is_running: bool = False) -> RecordedRun:
@@ -46,7 +47,7 @@ def recorded_job(job: Job, sources: JobSources, *, attempt: int, is_running: boo
     tables = _tables(job, store, attempt)
     facts = _home_facts(job, store, recipe, attempt=attempt)
     info = {**_machine_facts(tables.get("RunInfo")), **facts, **_thresholds(sources.monitoring)}
-    failures, hours = store.runs.lost_machines()
+    failures, hours = sources.lost_machines or store.runs.lost_machines()
     return RecordedRun(
         job_id=job.id,
         tables=tables,

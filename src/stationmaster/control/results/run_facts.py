@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from stationmaster.control.flow.world import World
 from stationmaster.model import Job
+from stationmaster.model.copying import changed
 from stationmaster.watch.anomalies.base import GpuSample
 from stationmaster.watch.baseline import RunFacts, facts_of
 
@@ -20,7 +20,7 @@ async def facts_to_remember(job: Job, world: World) -> RunFacts | None:
     if not job.progress.total_steps:
         return None
     peak, size = job.watching.gpu_peak_gib or (None, None)
-    return replace(await facts_so_far(job, world), peak_gpu_gib=peak, gpu_gib=size)
+    return changed(await facts_so_far(job, world), peak_gpu_gib=peak, gpu_gib=size)
 
 
 async def facts_so_far(job: Job, world: World) -> RunFacts:

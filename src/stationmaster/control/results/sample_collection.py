@@ -61,7 +61,7 @@ async def collect_samples(
     rows: list[Checkpoint] = []
     tried = action.files
     try:
-        async with asyncio.timeout(_VISIT_SECONDS), keepalive(host_of(job, world), visit):
+        async with asyncio.timeout(_VISIT_SECONDS), keepalive(host_of(job, world), visit, after_status=True):
             await download_samples([file.path for file in action.files], job, visit, outputs, world, rows)
     except Unreachable as problem:
         await drop_connection(job, world)

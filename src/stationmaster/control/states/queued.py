@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NoReturn
 
 from stationmaster.control.billing.paying import with_claim
@@ -11,6 +10,7 @@ from stationmaster.control.flow.step import Handler, Step, give_up, go_on, wants
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
+from stationmaster.model.copying import changed
 from stationmaster.store.writes import Write
 
 
@@ -23,7 +23,7 @@ def decide(visit: Visit, policy: Policy) -> Step[NoReturn]:
     if wants_out_early(job):
         explanation = "cancelled before anything was rented"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=explanation))
-    write = go_on(replace(job, attempt=1), Move.CLAIMED, now=visit.now)
+    write = go_on(changed(job, attempt=1), Move.CLAIMED, now=visit.now)
     return Step(write=with_claim(write, job, policy, now=visit.now))
 
 

@@ -36,7 +36,7 @@ def _require_writable_home(settings: Settings) -> None:
         make_private_home(settings.home)
         probe = settings.home / ".writable"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another command may be trying the same
     except OSError as problem:
         raise ConfigInvalid(
             f"cannot write to {settings.home}: {problem.strerror}", hint="set STATIONMASTER_HOME or give --home"

@@ -20,7 +20,7 @@ from stationmaster.errors import StoreError
 
 _START_SECONDS = 60.0  # a busy computer is slow
 _LEAVE_SECONDS = 15.0
-_LOOK_SECONDS = 0.5
+_LOOKERS_SECONDS = 60.0  # processes that only look hold the lock for an instant, longer on a busy computer
 _REREAD_SECONDS = 10.0
 _LOCK_BYTES = 16_384
 
@@ -58,7 +58,7 @@ class WorkerLock:
     ) -> bool:
         """Whether the lock is ours now; False when another worker is alive."""
         file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+")  # O_APPEND would make pwrite append
-        if not _locked_within(file, _LOOK_SECONDS):
+        if not _is_locked_now(file):
             file.close()
             return False
         self._file = file
@@ -92,18 +92,23 @@ class WorkerLock:
             self._file = None
 
 
-def _locked_within(file: IO[str], seconds: float) -> bool:
-    """Retry for a moment: a process that only checks whether a worker lives holds the lock for an instant, too."""
-    ends = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > ends:
-                return False
-            time.sleep(0.01)
-        else:
-            return True
+def _is_locked_now(file: IO[str]) -> bool:
+    """Lock the file, unless a worker holds it. Those that only look whether one lives share it for an instant."""
+    ends = time.monotonic() + _LOOKERS_SECONDS
+    while not _has_flock(file, fcntl.LOCK_EX):
+        if not _has_flock(file, fcntl.LOCK_SH) or time.monotonic() > ends:
+            return False
+        fcntl.flock(file, fcntl.LOCK_UN)
+        time.sleep(0.01)
+    return True
+
+
+def _has_flock(file: IO[str], kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def running_worker(home: Path) -> Running | None:
@@ -111,9 +116,7 @@ def running_worker(home: Path) -> Running | None:
     path = home / "worker.lock"
     try:
         with path.open("r+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _has_flock(file, fcntl.LOCK_SH):  # shared: two that look never take each other for a worker
                 return _described(file.read(), home, announced_at=os.fstat(file.fileno()).st_mtime)
     except FileNotFoundError:
         pass
@@ -127,22 +130,30 @@ def ensure_worker(
     abilities: Abilities | None = None,
     settings: Digests | None = None,
 ) -> tuple[Running, bool]:
-    """A live worker of at least this version, and whether it was started by this call.
+    """A live worker of at least this version, and whether it is a new one with these abilities and settings.
 
     A background worker is replaced by one that can do all it can and more, or the same with other settings.
     `own_command` is the command line that runs Stationmaster; `--home` and `worker` are added to it.
     Raises StoreError when none starts.
     """
-    found = running_worker(home)
-    if found is not None and found.is_leaving:
-        found = _when_decided(home, found)
-    if found is not None and not _is_older(found.version) and not _is_outdone(found, abilities, settings):
-        return found, False
-    if found is not None:
-        _ask_to_leave(home, found)
     log = home / "worker.log"
-    started = _start(log, [*own_command, "--home", str(home), "worker", "--background"])
-    return _wait_for_worker(home, log, started), True
+
+    def will_do(worker: Running) -> bool:
+        return not _is_older(worker.version) and not _is_outdone(worker, abilities, settings)
+
+    def start_instead_of(worker: Running | None) -> Running:
+        if worker is not None:
+            _ask_to_leave(home, worker)
+        started = _start(log, [*own_command, "--home", str(home), "worker", "--background"])
+        return _wait_for_worker(home, log, started)
+
+    found = _decided_worker(home)
+    if found is not None and will_do(found):
+        return found, False
+    worker = start_instead_of(found)
+    if not will_do(worker):  # another command started one at the same time, and ours gave way to it
+        worker = start_instead_of(worker)
+    return worker, will_do(worker)
 
 
 def worker_after_reread(home: Path, settings: Digests, *, changed_at: float) -> Running | None:
@@ -190,18 +201,19 @@ def _is_older(version: str) -> bool:
     return parts(version) < parts(__version__)
 
 
-def _when_decided(home: Path, found: Running) -> Running | None:
-    """The worker once it is clear that it stays after all; None when it has left."""
+def _decided_worker(home: Path) -> Running | None:
+    """The live worker, once it has announced itself and, if it was leaving, that it stays; None when it has left."""
     ends = time.monotonic() + _LEAVE_SECONDS
-    looked: Running | None = found
-    while looked is not None and looked.is_leaving:
+    while (found := running_worker(home)) is not None and (found.is_leaving or not found.pid):
         if time.monotonic() > ends:
             raise StoreError(
-                f"the worker (pid {found.pid}) announced that it leaves, but stays", hint=f"see {found.log}"
+                f"the worker (pid {found.pid}) announced that it leaves, but stays"
+                if found.pid
+                else "a worker that is starting does not announce itself",
+                hint=f"see {found.log}",
             )
         time.sleep(0.05)
-        looked = running_worker(home)
-    return looked
+    return found
 
 
 def _ask_to_leave(home: Path, found: Running) -> None:

@@ -15,6 +15,7 @@ from stationmaster.datasets.sources.remote_dataset import DigestKind, RemoteFile
 from stationmaster.datasets.tree import MAX_ENTRIES
 from stationmaster.errors import DatasetInvalid, DeliveryBusy, DeliveryRefused, NotFound
 from stationmaster.http_answers import MIB, AnswerLimit, AnswerTooLarge, AnswerTooSlow, ask, origin_of, read_json
+from stationmaster.trusted_certificates import trusted_certificates
 
 _TIMEOUT_SECONDS = 60.0
 _ANSWER = AnswerLimit(most_bytes=16 * MIB, seconds=120.0)  # a page of the list has a third of a megabyte
@@ -51,6 +52,7 @@ class HubDataset:
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "timeout": _TIMEOUT_SECONDS,
             "follow_redirects": True,
+            "verify": trusted_certificates(),
         }
         self._client = httpx.Client(**self._options)
         try:

@@ -19,6 +19,7 @@ from stationmaster.providers.vastai.answer_limits import LOG_BYTES, MOST_BYTES
 from stationmaster.providers.vastai.exchange import VastAnswer, VastRequest
 from stationmaster.providers.vastai.refusals import read_refusal
 from stationmaster.providers.vastai.retries import Retries
+from stationmaster.trusted_certificates import trusted_certificates
 
 log = get_logger("stationmaster.vastai")
 
@@ -89,7 +90,6 @@ class Calls:
         self._draw = draw
         self._clock = clock
         self.stopwatch = stopwatch
-        self._trust: dict[str, ssl.SSLContext] = {}
 
     async def ask(self, request: VastRequest) -> VastAnswer:
         """The service's answer, also a refusal. Raises ProviderBusy or AnswerLost if there is none."""
@@ -219,19 +219,17 @@ class Calls:
     def _http(self, url: str, *, seconds: float) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             transport=self._transport,
-            verify=self._trusted(urlsplit(url).scheme),
+            verify=_trusted(urlsplit(url).scheme),
             # A connection that fails does so before the whole time is over: then nothing was sent.
             timeout=httpx.Timeout(seconds, connect=_CONNECT_SHARE * seconds),
             follow_redirects=False,  # a redirect could send the key elsewhere
             headers={"User-Agent": "stationmaster"},
         )
 
-    def _trusted(self, scheme: str) -> ssl.SSLContext:
-        """The SSL context, created once because loading the certificates is slow; plain HTTP needs none."""
-        if scheme not in self._trust:
-            bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            self._trust[scheme] = httpx.create_ssl_context() if scheme == "https" else bare
-        return self._trust[scheme]
+
+def _trusted(scheme: str) -> ssl.SSLContext:
+    """The certificates for HTTPS. Plain HTTP needs none: its context has no certificates, so it accepts no server."""
+    return trusted_certificates() if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _asked_seconds(outcome: VastAnswer | ProviderError) -> float | None:

@@ -14,6 +14,7 @@ from stationmaster import __version__
 from stationmaster.errors import ConfigInvalid, ServerError, StationmasterError
 from stationmaster.station.wire.document import Page, RequestDocument
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
+from stationmaster.trusted_certificates import trusted_certificates
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Parameters = Mapping[str, str | int | float | bool | list[str] | None]
@@ -34,7 +35,11 @@ class Connection:
         has_tls = not self.url.startswith("http://")  # without it, loading certificates would only take time
         try:
             self.client = httpx.Client(
-                base_url=self.url, headers=headers, timeout=_SECONDS, transport=transport, verify=has_tls
+                base_url=self.url,
+                headers=headers,
+                timeout=_SECONDS,
+                transport=transport,
+                verify=trusted_certificates() if has_tls else False,
             )
             self.client.base_url.host.encode()  # decodes it, which may fail as well
         except (httpx.InvalidURL, UnicodeError):

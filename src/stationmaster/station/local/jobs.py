@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from stationmaster.station.plans import JobPlan
 
 _LOOK_SECONDS = 1.0
+_LEAST_SECONDS = 0.1  # between two looks: a training that is streamed is written far more often
 
 _ASKED = {
     Request.SAVE: "the training saves a checkpoint {WHEN}; the checkpoint is downloaded and the training continues",
@@ -98,6 +100,7 @@ class LocalJobs:
                 yield view
                 if view.job.state in TERMINAL:
                     return
+                time.sleep(_LEAST_SECONDS)
                 waker.wait(_LOOK_SECONDS)
 
     def desire(self, job_id: str, desired: Desired) -> Wanted:

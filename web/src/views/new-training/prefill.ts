@@ -1,6 +1,6 @@
 /** What the address asks the form to begin with: `/new?recipe=…`, `?dataset=…`, `?retry=JOB&apply=all&resume=1`. */
 import { useLocation } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 
 export interface Retry {
   readonly job: string;
@@ -27,9 +27,13 @@ export function readPrefill(search: string): Prefill {
   };
 }
 
+/** Of the form's own address: on the way to another view, which is loaded first, the form is still open. */
 export function usePrefill(): Prefill {
-  const search = useLocation({ select: (location) => location.searchStr });
-  return useMemo(() => readPrefill(search), [search]);
+  const search = useLocation({ select: ({ pathname, searchStr }) => (pathname === "/new" ? searchStr : null) });
+  const last = useRef("");
+  if (search !== null) last.current = search;
+  const own = last.current;
+  return useMemo(() => readPrefill(own), [own]);
 }
 
 /** The router writes a text that looks like a number in quotes. */

@@ -435,7 +435,8 @@ async def _download(file: OutputFile, job: Job, view: FetchingView, world: World
     assert file.sha256 is not None
     folder = world.artifacts(job.id)
     target = fetched_path(folder, attempt=job.attempt, path=file.path)
-    await asyncio.to_thread(_take_collected, file, job, target)
+    if job.collection.checkpoints:
+        await asyncio.to_thread(_take_collected, file, job, target)
     async with report_progress(job, view.visit, "fetching") as progress:
         host = host_of(job, world)
         wanted = FileHash(sha256=file.sha256, size=file.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from stationmaster.control.states.transferring.dataset_on_machine import (
     take_cached,
 )
 from stationmaster.errors import DiskFull, MachineFault, RemoteError, TransferFailed, Unreachable
-from stationmaster.files import sha256_of, write_atomically
+from stationmaster.files import known_sha256_of, sha256_of, write_atomically
 from stationmaster.lifecycle import Move
 from stationmaster.model import Collected, Job, Reason
 from stationmaster.model.copying import changed
@@ -178,8 +178,7 @@ async def _send_all(
     await host.put_plan({**plan.as_json(), "monitoring": sampling_of(visit.monitoring)})
     if job.spec.adopted is not None:
         return None  # somebody else's training has all it needs
-    files = await world.ask_store(_recipe_files, stored)
-    files += await world.ask_store(_write_configs, plan.configs, sent_configs(world.artifacts(job.id)))
+    files = await world.ask_store(_files_of, stored, plan.configs, sent_configs(world.artifacts(job.id)))
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
@@ -260,8 +259,16 @@ def sampling_of(monitoring: MonitoringSettings) -> dict[str, Any]:
     }
 
 
+def _files_of(stored: StoredRecipe, configs: Iterable[ConfigFile], folder: Path) -> list[Sending]:
+    return [*_recipe_files(stored), *_write_configs(configs, folder)]
+
+
 def _recipe_files(stored: StoredRecipe) -> list[Sending]:
-    return [Sending(local=file, path=f"recipe/{name}", sha256=_sha256(file)) for name, file in stored.shipped_files()]
+    """The recipe's own files; every job sends them."""
+    return [
+        Sending(local=file, path=f"recipe/{name}", sha256=_sha256(file, known_sha256_of))
+        for name, file in stored.shipped_files()
+    ]
 
 
 def _write_configs(configs: Iterable[ConfigFile], folder: Path) -> list[Sending]:
@@ -279,9 +286,9 @@ def _write_config(config: ConfigFile, path: Path) -> Sending:
     return Sending(local=path, path=config.path, sha256=hashlib.sha256(content).hexdigest())
 
 
-def _sha256(file: Path) -> str:
+def _sha256(file: Path, read: Callable[[Path], str] = sha256_of) -> str:
     try:
-        return sha256_of(file)
+        return read(file)
     except OSError as problem:
         raise TransferFailed(f"cannot read {file}: {problem.strerror}") from problem
 

@@ -1,8 +1,7 @@
-"""Data loading: in the training's own process, or by worker processes that prepare the next batches meanwhile."""
+"""Batches that worker processes prepare while the training computes."""
 
 from __future__ import annotations
 
-import dataclasses
 import multiprocessing
 import os
 import signal
@@ -10,10 +9,11 @@ import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import shared_batches
+from batches import Wanted
 from dataset import Dataset
 from memory import filled
 
@@ -21,37 +21,6 @@ _AHEAD = 2  # batches that each worker prepares in advance
 _KEPT_MB_PER_BATCH = 4  # pictures at their full size, of which a batch uses a part
 _LOOK_SECONDS = 1.0
 _END_SECONDS = 5.0
-
-
-class Batches(Protocol):
-    """Where the pictures of a step come from."""
-
-    def batch(self, step: int) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def close(self) -> None: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Wanted:
-    """Which batches a run needs; the same ones, whoever prepares them."""
-
-    size: int
-    seed: int
-    steps: int
-
-
-@dataclasses.dataclass(frozen=True)
-class OwnBatches:
-    """Prepared in the training's own process."""
-
-    dataset: Dataset
-    wanted: Wanted
-
-    def batch(self, step: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.dataset.batch(self.wanted.size, self.wanted.seed, step)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class WorkerBatches:

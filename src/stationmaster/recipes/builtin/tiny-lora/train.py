@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import faults
@@ -27,15 +28,13 @@ def main(arguments: list[str]) -> int:
 
 
 def check_packages() -> int:
-    """Say whether the packages that the training needs are here."""
-    try:
-        import numpy
-        import PIL
-    except ImportError as error:
-        sys.stderr.write(f"{error}: this Python ({sys.executable}) cannot train.\n")
-        sys.stderr.write(f"hint: run {sys.executable} -m pip install numpy pillow\n")
-        return MISSING_PACKAGES
-    print(f"NumPy {numpy.__version__}, Pillow {PIL.__version__}, Python {sys.version.split()[0]}")
+    """Say whether the packages that the training needs are here. Importing them would take ten times as long."""
+    for name in ("numpy", "PIL"):
+        if find_spec(name) is None:
+            sys.stderr.write(f"No module named '{name}': this Python ({sys.executable}) cannot train.\n")
+            sys.stderr.write(f"hint: run {sys.executable} -m pip install numpy pillow\n")
+            return MISSING_PACKAGES
+    print(f"NumPy and Pillow are here, Python {sys.version.split()[0]}")
     return 0
 
 

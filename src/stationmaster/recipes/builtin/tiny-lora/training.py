@@ -16,9 +16,9 @@ from typing import Any
 import checkpoints
 import numpy as np
 from adapter import BASE_NAME, PATCH, Adapter
+from batches import Batches, OwnBatches, Wanted
 from dataset import Dataset, find_images, load_dataset
 from faults import Fault
-from loader import Batches, OwnBatches, Wanted, WorkerBatches
 from memory import activations, filled
 from moving_average import MovingAverage
 from progress import Bar, say
@@ -221,6 +221,8 @@ class Training:
         wanted = Wanted(size=settings.batch_size, seed=settings.seed, steps=settings.steps)
         if not settings.workers:
             return OwnBatches(self.dataset, wanted)
+        from loader import WorkerBatches  # multiprocessing is slow to import, and most runs have no workers
+
         load = functools.partial(
             load_dataset, self.images, resolution=settings.resolution, trigger=settings.trigger, seen=_nothing
         )

@@ -39,10 +39,12 @@ def _check_token(name: str, token: str, settings: Settings) -> str | None:
 
     from stationmaster.control.machine.step_secrets import may_write, not_accepted
     from stationmaster.delivery.token_roles import only_reads
+    from stationmaster.trusted_certificates import trusted_certificates
 
     url = f"{settings.hub.url.rstrip('/')}/api/whoami-v2"
     try:
-        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=_LIMIT_SECONDS)
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = httpx.get(url, headers=headers, timeout=_LIMIT_SECONDS, verify=trusted_certificates())
         if answer.status_code == 401:
             raise not_accepted(name, "it answers 401")
         if only_reads(answer.raise_for_status().json()["auth"]["accessToken"]):
