@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
+from stationmaster.station.local.news import LocalNews
+from stationmaster.station.news import Batch, Topic
+from stationmaster.store.store import Store
 from stationmaster.store.tables import events
 from stationmaster.store.wake import announce_news
 from tests.support.servers.live_bench import Client, LiveBench
@@ -204,3 +209,46 @@ def test_an_event_that_is_committed_late_is_neither_lost_nor_doubled(bench: Live
     with bench.listen("/api/events", last_event_id=place) as again:
         until(lambda: len(numbers_from(again, number)) >= 3, "all of them")
     assert numbers_from(again, number) == [number, number + 1, number + 2]
+
+
+class HeldNews(LocalNews):
+    """Reads what is new and hands it over only when told."""
+
+    def __init__(self, may_go: threading.Event, store: Store) -> None:
+        super().__init__(store)
+        self._may_go = may_go
+
+    def follow(self, topic: Topic, deliver: Callable[[Batch], None]) -> int:
+        def when_told(batch: Batch) -> None:
+            assert not batch.items or self._may_go.wait(30), "nobody told it to go on"
+            deliver(batch)
+
+        return super().follow(topic, when_told)
+
+
+@pytest.mark.parametrize("noun", ["events", "logs", "readings"])
+def test_what_a_late_client_finds_in_the_store_does_not_come_again_as_news(tmp_path: Path, noun: str) -> None:
+    may_go = threading.Event()
+    with LiveBench(tmp_path, news=partial(HeldNews, may_go)) as bench:
+        job = bench.job("busy")
+        written = {
+            "events": job.write_events,
+            "logs": partial(job.write_log, b"line\n"),
+            "readings": partial(job.write_readings, 0.5),
+        }
+        write = written[noun]
+        write()
+        with bench.listen(f"/api/jobs/busy/{noun}") as first:
+            first.wait_for(1)
+            write()
+            with bench.listen(f"/api/jobs/busy/{noun}") as late:
+                late.wait_for(1)
+                may_go.set()
+                write()
+                job.end()
+                for client in (first, late):
+                    assert client.is_closed.wait(30)
+    assert (
+        len(first.numbers) == {"events": 5, "logs": 3, "readings": 3}[noun]
+    )  # a job's first and last events are its own
+    assert late.numbers == first.numbers == sorted(set(first.numbers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from stationmaster.model import LogChunk, State, StepReading
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from stationmaster.station.local.news import LocalNews
 from stationmaster.station.local.station import LocalStation
+from stationmaster.station.news import News
 from stationmaster.station.tokens import NewToken
 from stationmaster.station.users import UserChanges
 from stationmaster.store.leases import Lease
@@ -126,9 +127,17 @@ def _messages(chunks: Iterator[bytes]) -> Iterator[list[str]]:
 
 
 class LiveBench:
-    """Servers of one store. `settings` are of the installation, `limits` those of the live streams."""
+    """Servers of one store, each with its `news`. `limits` are those of the live streams."""
 
-    def __init__(self, folder: Path, store_url: str | None = None, *, servers: int = 1, **limits: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store_url: str | None = None,
+        *,
+        servers: int = 1,
+        news: Callable[[Store], News] = LocalNews,
+        **limits: Any,
+    ) -> None:
         environ = {"PATH": "/bin", "HOME": str(folder), "STATIONMASTER_HOME": str(folder / "home")}
         if store_url is not None:
             environ["STATIONMASTER_DATABASE_URL"] = store_url
@@ -138,9 +147,12 @@ class LiveBench:
             self.urls = []
             for _ in range(servers):
                 station = opened.enter_context(closing(LocalStation(settings, environ)))
-                news = opened.enter_context(closing(LocalNews(station.store)))
-                doorkeeper = LocalDoorkeeper(station.store)
-                service = Service(station=station, doorkeeper=doorkeeper, news=news, live_limits=LiveLimits(**limits))
+                service = Service(
+                    station=station,
+                    doorkeeper=LocalDoorkeeper(station.store),
+                    news=opened.enter_context(closing(news(station.store))),
+                    live_limits=LiveLimits(**limits),
+                )
                 self.stations.append(station)
                 self.urls.append(opened.enter_context(serving(service)))
             self.url = self.urls[0]

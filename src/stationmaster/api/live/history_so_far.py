@@ -18,13 +18,13 @@ _READINGS = 1000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPage:
     frames: bytes
-    last: int  # number of the last item
-    is_last: bool  # nothing followed it
+    last: int  # number of its last item
+    is_last: bool  # the position covers nothing that follows it
 
 
 class ReadPage(Protocol):
-    def __call__(self, after: int, until: Position | None) -> HistoryPage:
-        """The next page; with `until` only what this position covers."""
+    def __call__(self, after: int, until: Position) -> HistoryPage:
+        """The next page of what this position covers."""
 
 
 def reader_of(topic: Topic, station: Station) -> ReadPage:
@@ -39,39 +39,41 @@ def reader_of(topic: Topic, station: Station) -> ReadPage:
     return _logs(station, job_id, LogReader())
 
 
-def _events_of_all(station: Station, after: int, until: Position | None) -> HistoryPage:
+def _events_of_all(station: Station, after: int, until: Position) -> HistoryPage:
     found = station.events.after(after, limit=_EVENTS)
-    events = [event for event in found if until is None or until.covers(event.seq)]
-    settled = None if until is None else until.settled
-    numbers = [event.seq if settled is None else min(event.seq, settled) for event in events]
+    events = [event for event in found if until.covers(event.seq)]
     last = found[-1].seq if found else after
-    is_last = len(found) < _EVENTS or (until is not None and last >= until.number)
-    return HistoryPage(frames=event_frames(events, numbers), last=last, is_last=is_last)
+    return HistoryPage(
+        frames=event_frames(events, [min(event.seq, until.settled) for event in events]),
+        last=last,
+        is_last=len(found) < _EVENTS or last >= until.number,
+    )
 
 
-def _events(station: Station, job_id: str, after: int, until: Position | None) -> HistoryPage:
+def _events(station: Station, job_id: str, after: int, until: Position) -> HistoryPage:
     found = station.events.of_job(job_id, after_version=after, limit=_EVENTS)
-    events = [event for event in found if until is None or until.covers(event.job_version)]
-    last = found[-1].job_version if found else after
+    events = [event for event in found if until.covers(event.job_version)]
     return HistoryPage(
         frames=event_frames(events, [event.job_version for event in events]),
-        last=last,
+        last=events[-1].job_version if events else after,
         is_last=len(found) < _EVENTS or len(events) < len(found),
     )
 
 
-def _readings(station: Station, job_id: str, after: int, until: Position | None) -> HistoryPage:
+def _readings(station: Station, job_id: str, after: int, until: Position) -> HistoryPage:
     found = station.readings.numbered(job_id, after_seq=after, limit=_READINGS)
-    readings = [(seq, reading) for seq, reading in found if until is None or until.covers(seq)]
-    last = found[-1][0] if found else after
-    is_last = len(found) < _READINGS or len(readings) < len(found)
-    return HistoryPage(frames=reading_frames(readings), last=last, is_last=is_last)
+    readings = [(seq, reading) for seq, reading in found if until.covers(seq)]
+    return HistoryPage(
+        frames=reading_frames(readings),
+        last=readings[-1][0] if readings else after,
+        is_last=len(found) < _READINGS or len(readings) < len(found),
+    )
 
 
 def _logs(station: Station, job_id: str, reader: LogReader) -> ReadPage:
-    def read(after: int, until: Position | None) -> HistoryPage:
+    def read(after: int, until: Position) -> HistoryPage:
         found = station.logs.of_job(job_id, after_seq=after, limit=_PIECES)
-        pieces = [(seq, chunk) for seq, chunk in found if until is None or until.covers(seq)]
+        pieces = [(seq, chunk) for seq, chunk in found if until.covers(seq)]
         return HistoryPage(
             frames=log_frames(pieces, reader),
             last=pieces[-1][0] if pieces else after,

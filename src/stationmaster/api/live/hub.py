@@ -47,13 +47,26 @@ class _Seat:
 
 
 @dataclass(slots=True, eq=False)
-class _Channel:
-    """A topic with listeners."""
+class Channel:
+    """A topic that is followed for its listeners."""
 
     opened: asyncio.Task[int]
-    position: Position | None = None
+    delivered: Position | None = None
     is_over: bool = False
     listeners: dict[Listener, _Seat | None] = field(default_factory=dict)  # None: has not joined yet
+
+    @property
+    def position(self) -> Position:
+        """What was handed over so far. A reader of the store can be ahead of it."""
+        assert self.delivered is not None, "following a topic delivers its position first"
+        return self.delivered
+
+    def join(self, listener: Listener) -> Position:
+        """From now on the listener gets everything that is new; returns what was handed over before."""
+        self.listeners[listener] = _Seat(user=None if listener.caller.sees_all else listener.caller.user)
+        if self.is_over:
+            listener.finish()
+        return self.position
 
 
 class Hub:
@@ -63,7 +76,7 @@ class Hub:
         self.limits = limits or LiveLimits()
         self._news = news
         self._encoder = Encoder()
-        self._channels: dict[Topic, _Channel] = {}
+        self._channels: dict[Topic, Channel] = {}
         self._listeners: dict[Listener, CallerAgain | None] = {}
         self._count: Counter[str] = Counter()
         self._ticking: list[asyncio.Task[None]] = []
@@ -115,32 +128,27 @@ class Hub:
             listener.close(Closing.SERVER_STOPS)
 
     @asynccontextmanager
-    async def joined(self, listener: Listener, topic: Topic) -> AsyncIterator[None]:
-        """In the block the listener gets everything of the topic that is not before its `start`. Raises StoreError."""
+    async def followed(self, listener: Listener, topic: Topic) -> AsyncIterator[Channel]:
+        """The topic's channel, which the listener joins when it has its history. Raises StoreError."""
         channel = self._channel(topic)
         channel.listeners[listener] = None  # before it waits: while there are listeners the channel stays
         try:
             await asyncio.shield(channel.opened)
-            assert channel.position is not None, "following a topic delivers its position first"
-            listener.start = channel.position
-            channel.listeners[listener] = _Seat(user=None if listener.caller.sees_all else listener.caller.user)
-            if channel.is_over:
-                listener.finish()
-            yield
+            yield channel
         finally:
             del channel.listeners[listener]
             if not channel.listeners:
                 self._close(topic, channel)
 
-    def _channel(self, topic: Topic) -> _Channel:
+    def _channel(self, topic: Topic) -> Channel:
         channel = self._channels.get(topic)
         if channel is None:
             deliver = partial(self._deliver, asyncio.get_running_loop())
             opened = asyncio.create_task(self.ask(self._news.follow, topic, deliver))
-            channel = self._channels[topic] = _Channel(opened=opened)
+            channel = self._channels[topic] = Channel(opened=opened)
         return channel
 
-    def _close(self, topic: Topic, channel: _Channel) -> None:
+    def _close(self, topic: Topic, channel: Channel) -> None:
         """Follow the topic no longer, since it has no listeners."""
         if self._channels.get(topic) is channel:
             del self._channels[topic]
@@ -148,7 +156,7 @@ class Hub:
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
 
-    async def _unfollow(self, topic: Topic, channel: _Channel) -> None:
+    async def _unfollow(self, topic: Topic, channel: Channel) -> None:
         try:
             await self.ask(self._news.unfollow, topic, await channel.opened)
         except StationmasterError as problem:
@@ -168,9 +176,9 @@ class Hub:
         channel = self._channels.get(batch.topic)
         if channel is None:
             return
-        if channel.position is None and batch.items:
+        if channel.delivered is None and batch.items:
             return  # for those who listened before
-        channel.position = batch.position
+        channel.delivered = batch.position
         channel.is_over = batch.is_over
         for listener, seat in channel.listeners.items():
             if seat is not None:

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from stationmaster.api.live.frames import HEARTBEAT
 from stationmaster.model import Caller
-from stationmaster.station.news import Position
 
 
 class Closing(StrEnum):
@@ -25,7 +24,6 @@ class Listener:
     def __init__(self, caller: Caller, *, most_bytes: int, most_frames: int) -> None:
         self.caller = caller
         self.closing: asyncio.Future[Closing] = asyncio.get_running_loop().create_future()
-        self.start = Position(number=0)  # what came before it joined its topic
         self.is_over = False
         self._most_bytes = most_bytes
         self._most_frames = most_frames

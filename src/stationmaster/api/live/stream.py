@@ -92,22 +92,25 @@ class LiveStream(Response):
         await send({"type": "http.response.body", "body": END, "more_body": False})
 
     async def _write_history_and_news(self, listener: Listener, write: Write) -> None:
-        after = self._after
-        if after is not None and self._topic.job_id is not None:
-            # A long history first, so that what is new does not wait for it in the client's queue. Only within a job
-            # are numbers in the order of time.
-            after = await self._write_pages(after, None, write)
         async with AsyncExitStack() as stack:
-            await self._retried(lambda: stack.enter_async_context(self._hub.joined(listener, self._topic)), write)
+            channel = await self._retried(
+                lambda: stack.enter_async_context(self._hub.followed(listener, self._topic)), write
+            )
+            after = self._after
+            if after is not None and self._topic.job_id is not None:
+                # A long history first, so that what is new does not wait for it in the client's queue; only within a
+                # job are numbers in the order of time. What the channel has yet to hand over is news, not history.
+                after = await self._write_pages(after, channel.position, write)
+            start = channel.join(listener)
             if after is None:
-                await write(place(listener.start.settled))
+                await write(place(start.settled))
             else:
-                await self._write_pages(after, listener.start, write)
+                await self._write_pages(after, start, write)
             while (frames := await listener.take()) is not None:
                 await write(frames)
 
-    async def _write_pages(self, after: int, until: Position | None, write: Write) -> int:
-        """Write the history; return the number of its last item."""
+    async def _write_pages(self, after: int, until: Position, write: Write) -> int:
+        """Write the history up to this position; return the number of its last item."""
         while True:
             page = await self._retried(partial(self._hub.ask, self._read_page, after, until), write)
             await write(page.frames)
