@@ -231,12 +231,12 @@ def test_what_a_late_client_finds_in_the_store_does_not_come_again_as_news(tmp_p
     may_go = threading.Event()
     with LiveBench(tmp_path, news=partial(HeldNews, may_go)) as bench:
         job = bench.job("busy")
-        written = {
+        ways: dict[str, Callable[[], None]] = {
             "events": job.write_events,
             "logs": partial(job.write_log, b"line\n"),
             "readings": partial(job.write_readings, 0.5),
         }
-        write = written[noun]
+        write = ways[noun]
         write()
         with bench.listen(f"/api/jobs/busy/{noun}") as first:
             first.wait_for(1)
