@@ -74,7 +74,7 @@ def seconds_by_the_store(store: Store, batches: Sequence[Batch]) -> float:
     tokens = _claimed(store)
     again = [tuple(_with_token(entry, tokens) for entry in batch) for batch in batches]
     clock = _clock(store)
-    _set_aside()
+    set_aside()
     began = clock()
     for batch in again:
         store.leases.write(batch)
@@ -99,8 +99,8 @@ def _clock(store: Store) -> Callable[[], float]:
     return time.process_time if store.database.is_sqlite else time.perf_counter
 
 
-def _set_aside() -> None:
-    """Keep the garbage collector away from the recorded data during a measurement."""
+def set_aside() -> None:
+    """Keep the garbage collector away from what exists before a measurement."""
     gc.collect()
     gc.freeze()
 
@@ -221,7 +221,7 @@ def _seconds(
     """The loop itself."""
     inserts = {table: bound(_insert(table, tuple(rows[0]))) for batch in ready for table, rows in batch.rows.items()}
     update_job, clear_alert = bound(_UPDATE_JOB), bound(_CLEAR_ALERT)
-    _set_aside()
+    set_aside()
     began = clock()
     for batch in ready:
         cursor.execute(begin)

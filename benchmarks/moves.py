@@ -5,7 +5,8 @@ packing of logs and the verified transfers are real; there are no networks and n
 
 Two more figures do not depend on the computer: the store and a bare SQL loop repeat the same writes, and the store has
 to reach half of the loop's speed; the whole worker, which also decides, talks to machines, moves files and analyses,
-has a budget for each engine. A comparison with a loop that shares transactions as the worker does has none.
+has a budget for each engine. A comparison with a loop that shares transactions as the worker does has none. Everything
+is measured three times, and the fastest counts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import structlog
 
-from _bare_loop import Batch, RecordingLeases, seconds_by_a_bare_loop, seconds_by_the_store
+from _bare_loop import Batch, RecordingLeases, seconds_by_a_bare_loop, seconds_by_the_store, set_aside
 from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import empty_database, postgresql_url
 from _report import print_figure, report
@@ -73,8 +74,7 @@ def main() -> int:
 
 
 def _compare(engine: str, folder: Path, new_database: Callable[[str], str]) -> None:
-    with _filled(new_database("moves"), folder) as store:
-        measured = asyncio.run(_work(store, folder))
+    measured = min((_worked(turn, folder, new_database) for turn in range(_TURNS)), key=lambda each: each.cpu_seconds)
     name = f"moves of the state machine, {engine}"
     # By the clock, and by processor time, which is more exact on a busy computer.
     for unit, seconds in (("per s", measured.seconds), ("per CPU s", measured.cpu_seconds)):
@@ -91,6 +91,11 @@ def _compare(engine: str, folder: Path, new_database: Callable[[str], str]) -> N
     worked = measured.cpu_seconds if engine == "SQLite" else measured.seconds
     unit, budget = "of a bare SQL loop with the same writes", BUDGET_WORKER_SHARE[engine]
     report(f"{name}: the whole worker's pace", bare / worked, unit, at_least=budget)
+
+
+def _worked(turn: int, folder: Path, new_database: Callable[[str], str]) -> Measured:
+    with _filled(new_database(f"worked{turn}"), folder) as store:
+        return asyncio.run(_work(store, folder, home=folder / f"home{turn}"))
 
 
 def _fastest(
@@ -120,7 +125,7 @@ def _filled(url: str, folder: Path) -> Iterator[Store]:
         store.close()
 
 
-async def _work(store: Store, folder: Path) -> Measured:
+async def _work(store: Store, folder: Path, *, home: Path) -> Measured:
     recipe = find(RECIPE)
     store.leases = recording = RecordingLeases(store)
     pyz = folder / "trackside.pyz"
@@ -132,12 +137,13 @@ async def _work(store: Store, folder: Path) -> Measured:
             connect=_Machines(),
             find_recipe=lambda _reference: recipe,
             secrets=lambda _name: None,
-            home=folder / "home",
+            home=home,
             trackside=pyz,
             policy=_POLICY,
             threads=threads,
         )
         worker = Worker(world)
+        set_aside()  # as the command does that starts a worker
         began, used = time.perf_counter(), time.process_time()
 
         async def all_ended() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -77,11 +76,10 @@ def test_a_server_stops_at_once_while_streams_are_open(tmp_path: Path) -> None:
         clients = [opened.enter_context(bench.listen("/api/jobs/one/events")) for _ in range(5)]
         for client in clients:
             client.wait_for(1)
-        began = time.monotonic()
         bench.close()
-        assert time.monotonic() - began < 4  # uvicorn would wait 5 seconds for them
         for client in clients:
             assert client.is_closed.wait(30)
+            assert client.is_whole, "uvicorn waits some seconds, then cuts it off"
             assert [one.kind for one in client.told] == ["message"]
 
 

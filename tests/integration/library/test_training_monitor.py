@@ -115,7 +115,7 @@ async def test_streaming_tells_new_steps_until_it_is_stopped(training: Training)
 async def test_the_training_is_ended_with_everything_it_started(training: Training) -> None:
     monitor = training.monitor()
     assert await monitor.stop_training(grace_seconds=5.0) is True
-    assert training.process.wait(timeout=5) == -signal.SIGTERM
+    assert training.process.wait(timeout=30) == -signal.SIGTERM
     assert (await monitor.poll()).is_running is False
     assert await monitor.stop_training() is True  # it is dead already
 

@@ -49,6 +49,7 @@ class Client:
         self.status = 0
         self.last_id = ""
         self.is_closed = threading.Event()
+        self.is_whole = False  # the answer's end came, it was not cut off
         address = urlsplit(url)
         self._socket = socket.socket()
         if not read:
@@ -103,6 +104,7 @@ class Client:
             with suppress(ValueError):  # cut off inside a chunk
                 for message in _messages(_chunks(answer)):
                     self._take(message)
+                self.is_whole = True
         self.is_closed.set()
 
     def _take(self, lines: list[str]) -> None:

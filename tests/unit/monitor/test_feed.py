@@ -122,7 +122,7 @@ def test_it_ends_within_seconds_whatever_does_not_answer(source: ScriptedSource)
         feed.next(seconds=0.5)
         began = time.monotonic()
         feed.close()
-        assert time.monotonic() - began < 3.0
+        assert time.monotonic() - began < 30.0, "it waited for a source that needs a minute, or for ever"
         feed.close()
         feed.refresh()
         assert feed.next(seconds=0.0) is None or source.seen is not None

@@ -27,13 +27,15 @@ class SshLogs:
         connect: Callable[[Access], Remote],
         log_path: str | None = None,
         pause_seconds: float = _PAUSE_SECONDS,
+        login_seconds: float = _LOGIN_SECONDS,
     ) -> None:
         """`log_path` is a file name pattern on the machines that replaces the usual one. They look at it every
-        `pause_seconds`, at most every 2."""
+        `pause_seconds`, at most every 2. A login may take `login_seconds`, over all addresses of a machine."""
         self.key_path = key_path
         self._connect = connect
         self._log_path = log_path or ""
         self._pause_seconds = min(pause_seconds, _PAUSE_SECONDS)
+        self._login_seconds = login_seconds
         self._followed: dict[str, LogFollower] = {}
 
     async def read(self, machine: Sighting, since: LogPosition | None) -> LogPiece:
@@ -65,9 +67,10 @@ class SshLogs:
     async def _open(self, machine: Sighting, since: LogPosition | None) -> LogFollower:
         await self.forget(machine.id)
         problem: RemoteError = Unreachable("there is no way to log in yet")
+        seconds = self._login_seconds / max(1, len(machine.accesses))
         for access in machine.accesses:
             try:
-                return await self._follow(machine.id, access, since, seconds=_LOGIN_SECONDS / len(machine.accesses))
+                return await self._follow(machine.id, access, since, seconds=seconds)
             except Unreachable as silence:
                 problem = silence
         raise problem
