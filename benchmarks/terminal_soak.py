@@ -79,8 +79,7 @@ def _report(told: dict[str, object], *, machines: int, hours: float) -> None:
     report(f"{what}: tasks gained", ended.tasks - began.tasks, "tasks", at_most=0)
     report(f"{what}: threads gained", ended.threads - began.threads, "threads", at_most=0)
     report(f"{what}: open files gained", ended.files - began.files, "files", at_most=0)
-    left = len(soaked.left_threads) + soaked.left_files + soaked.left_tasks
-    report(f"{what}: threads, files and tasks left after the end", left, "in all", at_most=0)
+    report(f"{what}: threads, files and tasks left after the end", len(soaked.left), "in all", at_most=0)
     print_figure(f"{what}: looks shown", ended.looks, "looks")
     print_figure(f"{what}: resident memory at the end", ended.resident_mib, "MiB")
 

@@ -1,4 +1,4 @@
-"""Hours of the app in seconds: nothing that it opens stays open, and its memory does not grow with time."""
+"""Hours of the app in seconds: nothing that it opens stays open."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.terminal.soak import soak
 
-_GROWTH_MIB = 5.0
-
 
 @asynchronous
 async def test_hours_with_machines_that_come_and_go_leave_nothing_behind(tmp_path: Path) -> None:
-    """A sample of benchmarks/terminal_soak.py, which runs 50 hours."""
+    """A sample of benchmarks/terminal_soak.py, which runs 50 hours and measures memory: that depends on how much a
+    person does in an hour, and that on how busy the computer is."""
     soaked = await soak(
         tmp_path, machines=6, hours=1.0, every_seconds=20.0, factor=600.0, sample_hours=0.2, least_looks=40
     )
@@ -22,5 +21,4 @@ async def test_hours_with_machines_that_come_and_go_leave_nothing_behind(tmp_pat
     assert last.tasks <= max(each.tasks for each in before), soaked.vitals
     assert last.threads <= max(each.threads for each in before), soaked.vitals
     assert last.files <= max(each.files for each in before) + 1, soaked.vitals
-    assert (soaked.left_threads, soaked.left_files, soaked.left_tasks) == ((), 0, 0)
-    assert last.resident_mib - before[-1].resident_mib < _GROWTH_MIB, soaked.vitals
+    assert not soaked.left

@@ -10,7 +10,8 @@ import gc
 import os
 import threading
 import tracemalloc
-from contextlib import closing
+from collections import Counter
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -68,9 +69,7 @@ class Vitals:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Soaked:
     vitals: tuple[Vitals, ...]
-    left_threads: tuple[str, ...]  # that were not there before
-    left_files: int
-    left_tasks: int
+    left: tuple[str, ...]  # threads, files and tasks that were not there before
 
     def grown_mib(self, *, since_hour: float) -> float:
         """Resident memory gained since the first sample at or after this hour."""
@@ -99,7 +98,7 @@ async def soak(
     `is_stored`: what is shown goes into the home's store, as always; it is what takes longest with many machines.
     On a computer that is too busy for that, hours pass with fewer looks: it goes on until there were `least_looks`.
     """
-    threads, files, tasks = set(threading.enumerate()), _files(), len(asyncio.all_tasks())
+    before = _running_and_open()
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "STATIONMASTER_HOME": str(folder / "home")}
     with closing(LocalStation(load_settings(environ, folder=folder), environ)) as station:
         timing = accelerated(factor)
@@ -118,13 +117,7 @@ async def soak(
             vitals = await _use(pilot, app, timing, hours=hours, sample_hours=sample_hours, least_looks=least_looks)
         assert app.failure is None, app.failure
     gc.collect()
-    left = tuple(each.name for each in threading.enumerate() if each not in threads)
-    return Soaked(
-        vitals=tuple(vitals),
-        left_threads=left,
-        left_files=_files() - files,
-        left_tasks=len(asyncio.all_tasks()) - tasks,
-    )
+    return Soaked(vitals=tuple(vitals), left=tuple((_running_and_open() - before).elements()))
 
 
 class ComingAndGoing:
@@ -231,12 +224,23 @@ def _vitals(hour: float, app: _CountingApp) -> Vitals:
         widgets=len(app.seen_widgets),
         tasks=len(asyncio.all_tasks()),
         threads=threading.active_count(),
-        files=_files(),
+        files=len(_open_files()),
     )
 
 
-def _files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
+def _running_and_open() -> Counter[str]:
+    """What this process has: others close what is theirs meanwhile, so that only what is new can be counted."""
+    running = [f"thread {each.name}" for each in threading.enumerate()]
+    running += [f"task {each.get_name()}" for each in asyncio.all_tasks()]
+    return Counter([*running, *_open_files()])
+
+
+def _open_files() -> list[str]:
+    names = []
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the folder itself, while it is read
+            names.append(f"{each.readlink()}")
+    return names
 
 
 def _name(cohort: int, place: int) -> str:
