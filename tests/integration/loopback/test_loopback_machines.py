@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import select
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.remote.connect import connect
 from tests.support.asynchronous_tests import asynchronous
+from tests.support.killing import kill
 from tests.support.waiting import until
 
 WANT = Requirements(disk_gib=0.001)
@@ -32,7 +32,7 @@ def label() -> Iterator[str]:
     name = f"sm-ab12cd34-{secrets.token_hex(6)}-1"
     yield name
     for pid in processes_of(name):
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
 
 
 @pytest.fixture

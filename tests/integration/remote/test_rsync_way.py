@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous, names_in, until
 from tests.support.capabilities import require
 from tests.support.chaos.link_cuts import broken_link, known
+from tests.support.killing import kill
 from tests.support.servers.sshd import Sshd
 from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 
@@ -179,7 +179,7 @@ async def test_a_killed_rsync_loses_nothing_that_came(sshd: Sshd, tmp_path: Path
         fetching = asyncio.create_task(pull_verified(host, str(far), target, known(far)))
         await until(lambda: part.exists() and part.stat().st_size > 8 * MIB, what="some megabytes", seconds=45)
         for pid in writers_of(part):
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
         with pytest.raises(Unreachable):
             await fetching
         proxy.bytes_per_second, before = None, proxy.bytes_passed

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.support.jobs.hand_started import HandStarted, hand_started
-from tests.support.machines.trackside_bench import Bench, is_alive, kill, log_bytes, until_dead
+from tests.support.killing import kill
+from tests.support.machines.trackside_bench import Bench, is_alive, log_bytes, until_dead
 from tests.support.waiting import until
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.killing import kill
 from tests.support.machines.container_bench import IMAGE, Podman
-from tests.support.machines.trackside_bench import Bench, bench, is_alive, kill, step
+from tests.support.machines.trackside_bench import Bench, bench, is_alive, step
 from tests.support.waiting import until
 
 MIB = 1024 * 1024

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, kill, log_bytes, step
+from tests.support.killing import kill
+from tests.support.machines.trackside_bench import Bench, log_bytes, step
 from tests.support.waiting import until
 
 #: Keeps a state for each step, its index last. A first try hangs after step 3, with the state of step 4 half written.

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until_dead
+from tests.support.killing import kill
+from tests.support.machines.trackside_bench import Bench, is_alive, step, until_dead
 from tests.support.waiting import until
 
 TRAIN = "echo begun >> ../runs; while [ ! -e ../go ]; do sleep 0.05; done; echo model > ../output/model; exit 0"

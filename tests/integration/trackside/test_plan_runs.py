@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines.trackside_bench import PACKAGE, Bench, bench, interpreters, is_alive, kill, log_bytes, step
+from tests.support.killing import kill
+from tests.support.machines.trackside_bench import PACKAGE, Bench, bench, interpreters, is_alive, log_bytes, step
 from tests.support.waiting import until
 from trackside.root import Root
 from trackside.steps.shim import run_shim

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, bench, is_alive, kill, seen_so_far, step, until_dead
+from tests.support.killing import kill
+from tests.support.machines.trackside_bench import Bench, bench, is_alive, seen_so_far, step, until_dead
 from tests.support.waiting import until
 
 OFTEN = {"interval_seconds": 1}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines.trackside_bench import kill, until_dead
+from tests.support.killing import kill
+from tests.support.machines.trackside_bench import until_dead
 from tests.support.waiting import until
 from trackside.machine import clock
 from trackside.machine.locks import is_locked

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until_dead
+from tests.support.killing import kill
+from tests.support.machines.trackside_bench import Bench, is_alive, step, until_dead
 from tests.support.waiting import until
 from trackside.root import Root
 from trackside.steps.shim import run_shim

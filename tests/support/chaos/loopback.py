@@ -26,6 +26,7 @@ from tests.support.chaos.invariants import check_store
 from tests.support.chaos.machines import fates
 from tests.support.chaos.specs import a_job
 from tests.support.chaos.worker import Order, as_line
+from tests.support.killing import kill
 from tests.support.programs import ROOT, program
 from tests.support.waiting import until
 
@@ -137,7 +138,7 @@ class LoopbackStation:
             self._kill_helper(kind)
         state = self.state()
         if is_alive(worker):
-            os.kill(worker, signal.SIGKILL)
+            kill(worker)
             self.kills["worker", state.value] += 1
         self.until(lambda: not is_alive(worker), "the worker's death")
 

@@ -30,6 +30,7 @@ from stationmaster.store.tables import jobs, rentals
 from tests.support.chaos.loopback import WorkerForge, is_alive
 from tests.support.chaos.storm_recipe import check_nobody_trained_twice, write_storm_recipe
 from tests.support.chaos.storm_worker import StormOrder
+from tests.support.killing import kill
 from tests.support.programs import ROOT, program
 from tests.support.vast.simulated_vast import API_KEY, Customer
 from tests.support.waiting import until
@@ -176,14 +177,13 @@ class StormStation:
         """SIGKILL, counted with the states that the jobs were in."""
         states = [job.state.value for job in self.jobs() if job.state is not State.ENDED]
         if is_running(pid):
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
             self.kills.update((role, state) for state in states)
         self.until(lambda: not is_running(pid), f"the {role}'s death")
 
     def leave(self, pid: int) -> None:
         """Asked to go, as by a person."""
-        if is_running(pid):
-            os.kill(pid, signal.SIGTERM)
+        kill(pid, signal.SIGTERM)
         self.until(lambda: not is_running(pid), "the process's end")
 
     def job(self, job_id: str) -> Job:

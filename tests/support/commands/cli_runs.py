@@ -20,6 +20,7 @@ from stationmaster.providers.labelled_processes import processes_of
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.commands.command_line import PATIENCE_SECONDS, command_server, stationmaster
+from tests.support.killing import kill
 from tests.support.waiting import until
 
 COMMAND = str(Path(sys.executable).with_name("stationmaster"))
@@ -64,7 +65,7 @@ class Home:
         machines = self.path / "machines"
         for machine in machines.iterdir() if machines.is_dir() else ():
             for pid in processes_of(machine.name):
-                _kill(pid, signal.SIGKILL)
+                kill(pid)
 
     def run(self, *arguments: str, cwd: Path | None = None, **environ: str) -> Ran:
         """Run one command to its end; it must never print a traceback."""
@@ -108,7 +109,7 @@ class Home:
 
     def end_worker(self) -> None:
         if (pid := self.worker_pid()) is not None:
-            _kill(pid, signal.SIGTERM)
+            kill(pid, signal.SIGTERM)
             until(lambda: self.worker_pid() != pid, what="the worker has left")
 
 
@@ -138,10 +139,3 @@ def without_ages(printed: str) -> str:
     """
     still = re.sub(r"\b\d+ (?:s|min) ago\b", "a moment ago", printed)
     return re.sub(r" +", " ", still)  # a column is as wide as the longest of its times
-
-
-def _kill(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # ended meanwhile

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.killing import kill
 from tests.support.machines.own_hosts import is_alive
 
 SCRIPT = """
@@ -90,5 +89,4 @@ def hand_started(
     try:
         yield training
     finally:
-        if training.is_alive:
-            os.kill(training.pid, signal.SIGKILL)
+        kill(training.pid)

@@ -25,6 +25,7 @@ from stationmaster.store.ledger import Ledger
 from stationmaster.store.store import Store
 from tests.support.jobs.dataset_pictures import good_set
 from tests.support.jobs.prepared_store import put_new_store
+from tests.support.killing import kill
 from tests.support.waiting import PATIENCE_SECONDS, Pauses
 
 _LOOK_SECONDS = 0.1  # a look takes as long as a step of the worker
@@ -63,7 +64,7 @@ class LocalWorld:
     def __exit__(self, *_: object) -> None:
         for rental in self.local.store.rentals.not_gone():
             for pid in processes_of(rental.label):
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
         self.local.close()
 
     def actor(self, given: str) -> str:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import zipapp
@@ -21,6 +20,7 @@ import trackside
 from stationmaster.remote.pyz import pyz_bytes
 from tests.support.commands.fork_server import ForkServer
 from tests.support.commands.server_folder import ARCHIVE
+from tests.support.killing import kill
 from tests.support.waiting import until
 
 PACKAGE = Path(trackside.__file__).parent
@@ -260,13 +260,6 @@ def seen_so_far(since: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]
     log = {entry["stream"]: {"inode": entry["inode"], "offset": entry["end"]} for entry in status["log"]}
     read = {entry["table"]: entry["last"] for entry in status["series"]}
     return {**since, "log": {**since.get("log", {}), **log}, "series": {**since.get("series", {}), **read}}
-
-
-def kill(pid: int, number: int = signal.SIGKILL) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # it was faster
 
 
 def is_alive(pid: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from stationmaster.remote.ssh_connection import SshTarget
+from tests.support.killing import kill
 
 _CONFIG = """
 Port {port}
@@ -66,7 +66,7 @@ class Sshd:
         """Kill -9 the server's side of every open connection; the commands themselves are left alone."""
         for pid in _children(self.process.pid):
             for session in [pid, *_named_sshd(_children(pid))]:
-                os.kill(session, signal.SIGKILL)
+                kill(session)
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def running_sshd(folder: Path, **environ: str) -> Iterator[Sshd]:
         process.terminate()
         process.wait(timeout=150)
         for pid in sessions:
-            _kill_quietly(pid)
+            kill(pid)
 
 
 def sshd_command(folder: Path) -> list[str]:
@@ -124,7 +124,7 @@ def _make_key(path: Path) -> None:
 
 def await_sshd(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until it answers; fails if it ends instead."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -143,10 +143,3 @@ def _children(pid: int) -> list[int]:
 
 def _named_sshd(pids: list[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}/comm").read_text().startswith("sshd")]
-
-
-def _kill_quietly(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # it ended with the listener

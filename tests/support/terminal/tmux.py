@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.support.capabilities import require
+from tests.support.killing import kill
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 _PROMPT = "ready> "
@@ -80,7 +80,7 @@ class Tmux:
             self._tmux("kill-server")
         finally:
             for pid in _of_session(self._shell):
-                _kill(pid)
+                kill(pid)
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self, *words: str, **environ: str) -> None:
@@ -176,10 +176,3 @@ def _of_session(leader: int) -> list[int]:
             if int(fields[3]) == leader and fields[0] != "Z":
                 found.append(int(entry.name))
     return found
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # it has ended by itself

@@ -18,6 +18,7 @@ from stationmaster.model import Job
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.commands.command_line import answer_of, command_server, stationmaster
+from tests.support.killing import kill
 from tests.support.vast.simulated_vast import Customer
 from tests.support.waiting import until
 
@@ -100,6 +101,6 @@ def simulator_service(folder: Path, *options: str, **environ: str) -> Iterator[S
             yield service
     finally:
         if worker := running_worker(home):
-            os.kill(worker.pid, signal.SIGTERM)
+            kill(worker.pid, signal.SIGTERM)
         process.terminate()
         process.communicate()
