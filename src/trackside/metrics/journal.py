@@ -14,12 +14,13 @@ import operator
 import os
 import struct
 import threading
+import time
 
 from trackside.machine.locks import try_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterator
+    from typing import Any, Callable, Iterator
 
 SEGMENT_BYTES = 1 << 20
 _MOST_SEGMENTS = 64  # on disk: about a million steps that could not be written to the database
@@ -37,6 +38,7 @@ _MAGIC = b"TRKSIDE1"
 HEADER_BYTES = 2048
 _LONGEST_JOB = 128  # letters
 _SUFFIX = ".journal"
+_PAUSE_SECONDS, _MOST_PAUSES = 0.02, 100  # for the lock of a process that has just died
 _PAGE_BYTES = mmap.PAGESIZE
 
 
@@ -263,24 +265,29 @@ class Journal:
         return segment
 
 
-def leftover_segments(folder: str) -> list[Segment]:
+def leftover_segments(folder: str, *, pause: Callable[[float], None] = time.sleep) -> list[Segment]:
     """Open and lock the segments whose processes have died, in the order in which they were written."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIX))
     except OSError:
         return []
-    found = (_open_leftover(os.path.join(folder, name)) for name in names)
+    pauses = iter([_PAUSE_SECONDS] * _MOST_PAUSES)  # for all of them together
+    found = (_open_leftover(os.path.join(folder, name), pauses, pause) for name in names)
     return [segment for segment in found if segment is not None]
 
 
-def _open_leftover(path: str) -> Segment | None:
+def _open_leftover(path: str, pauses: Iterator[float], pause: Callable[[float], None]) -> Segment | None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     try:
         # Too short: its process died before it was made. Without a name for its job nothing in it has an owner.
-        if try_lock(descriptor) and os.path.exists(path):
+        is_ours = try_lock(descriptor)
+        while not is_ours and _is_dead(path) and (seconds := next(pauses, None)) is not None:
+            pause(seconds)
+            is_ours = try_lock(descriptor)
+        if is_ours and os.path.exists(path):
             is_whole = os.fstat(descriptor).st_size == SEGMENT_BYTES
             mapped = mmap.mmap(descriptor, SEGMENT_BYTES) if is_whole else None
             header = _read_header(mapped) if mapped is not None else None
@@ -292,6 +299,20 @@ def _open_leftover(path: str) -> Segment | None:
         pass  # the next look finds it again
     os.close(descriptor)
     return None
+
+
+def _is_dead(path: str) -> bool:
+    """Whether no process has the number in the name of this segment.
+
+    The lock may last a little longer: until nobody reads the dead process's memory under /proc any more, as `ps` does.
+    """
+    try:
+        os.kill(int(os.path.basename(path).partition("-")[0]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, OverflowError):
+        pass
+    return False
 
 
 def _make_file(folder: str, name: str, job: str) -> Segment:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import trackside
+from tests.support.waiting import until
 
 _OPENING = """
 import os, signal, sys
@@ -43,8 +44,15 @@ class RecordedTraining:
         return subprocess.Popen(argv, env=env, cwd=self.folder, stdout=subprocess.PIPE, text=True)
 
     def fold_leftovers(self) -> None:
-        """Open and close a further run, as the next training on this machine does."""
-        self.run("run.close()")
+        """Open and close a further run, as the next training on this machine does, until no journal is left.
+
+        A run does not wait long for a slow disk when it closes: then the rest is for the one after it.
+        """
+        until(self._fold, "no journal is left")
+
+    def _fold(self) -> bool:
+        print(self.run("run.close()").stderr)  # a test that fails shows it
+        return not self.journals()
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.database)) as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,23 @@ def test_segments_of_a_living_process_are_no_leftovers(tmp_path: Path) -> None:
     assert (left.job, content(left)[0]) == ("job", [1])
     assert left.discard()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_of_a_dead_process_is_waited_for(tmp_path: Path) -> None:
+    """The kernel keeps it as long as anybody reads the dead process's memory under /proc."""
+    journal = Journal(str(tmp_path), "job")
+    append_step(journal, 7)
+    (path,) = tmp_path.iterdir()
+    with subprocess.Popen(["true"]) as dead:
+        pass
+    path.rename(tmp_path / f"{dead.pid}-000001-00000000.journal")
+    assert leftover_segments(str(tmp_path), pause=lambda _: None) == []
+
+    def let_go(_seconds: float) -> None:
+        for held in journal.close():
+            held.release()
+
+    assert all_content(leftover_segments(str(tmp_path), pause=let_go)) == ([7], [])
 
 
 @pytest.mark.parametrize("size", [0, 100, SEGMENT_BYTES])
