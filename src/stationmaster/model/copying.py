@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from operator import attrgetter
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
@@ -17,24 +16,25 @@ def changed(value: Value, **changes: Any) -> Value:
     >>> changed(LogChunk(attempt=1, stream="1.1", start=0, end=2, data=b"ab"), attempt=2).attempt
     2
     """
-    cls: type[Any] = type(value)
-    if cls not in _SLOTS:
-        _SLOTS[cls] = _slots(cls)
-    read, setters = _SLOTS[cls]
-    copy: Value = object.__new__(cls)
-    for put, found in zip(setters, read(value), strict=True):
-        put(copy, found)
+    copied = _COPIERS.get(type(value)) or _copier(type(value))
+    copy: Value = copied(value)
     for name, found in changes.items():
-        object.__setattr__(copy, name, found)
+        _set(copy, name, found)
     return copy
 
 
-_Slots = tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, Any], None], ...]]
-_SLOTS: dict[type[Any], _Slots] = {}
+_COPIERS: dict[type[Any], Callable[[Any], Any]] = {}
+_set = object.__setattr__
 
 
-def _slots(cls: type[Any]) -> _Slots:
+def _copier(cls: type[Any]) -> Callable[[Any], Any]:
+    """The function that copies values of a class, with a line for each field, as dataclasses makes its `__init__`."""
     assert not hasattr(cls, "__post_init__"), f"{cls.__name__} has a __post_init__"
     names = [item.name for item in fields(cls)]
-    assert len(names) > 1, "attrgetter returns no tuple for one name"
-    return attrgetter(*names), tuple(getattr(cls, name).__set__ for name in names)
+    known = {"new": object.__new__, "cls": cls, **{f"set_{name}": getattr(cls, name).__set__ for name in names}}
+    lines = ["copy = new(cls)", *(f"set_{name}(copy, value.{name})" for name in names), "return copy"]
+    text = f"def copied(value, {', '.join(f'{name}={name}' for name in known)}):\n " + "\n ".join(lines)
+    exec(text, known)
+    copied: Callable[[Any], Any] = known["copied"]
+    _COPIERS[cls] = copied
+    return copied

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,8 @@ from sqlalchemy.engine import Connection, RowMapping
 from stationmaster.errors import NotFound, StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.model import SINGLE_USER
-from stationmaster.store.codec import dumps
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.storable_text import is_storable
 from stationmaster.store.tables import api_tokens, audit_log, browser_sessions, sign_in_codes, users
 
@@ -194,7 +193,7 @@ class AccessRows:
         return StoredSession(
             owner=row["owner"],
             token_id=row["token_id"],
-            rights=None if row["token_id"] is None else tuple(json.loads(row["rights"])),
+            rights=None if row["token_id"] is None else tuple(loads(row["rights"])),
             csrf_token=row["csrf_token"],
             expires_at=row["expires_at"],
         )
@@ -263,7 +262,7 @@ def _token(row: RowMapping) -> StoredToken:
         id=row["id"],
         name=row["name"],
         owner=row["owner"],
-        rights=tuple(json.loads(row["rights"])),
+        rights=tuple(loads(row["rights"])),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         last_used_at=row["last_used_at"],

@@ -6,7 +6,6 @@ store.analyses.health_of(job_ids)  # health and first recommendation only
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +17,8 @@ from stationmaster.analysis.report import Report
 from stationmaster.analysis.stored_report import report_from_json, report_to_json
 from stationmaster.model import RunHealth
 from stationmaster.store.bulk import upsert
-from stationmaster.store.codec import dumps
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.storable_text import storable
 from stationmaster.store.tables import analysis_reports, jobs
 
@@ -107,6 +106,6 @@ def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _stored(row: sa.RowMapping) -> StoredReport:
-    parts = {key: json.loads(row[column]) for column, key in _PARTS.items()}
+    parts = {key: loads(row[column]) for column, key in _PARTS.items()}
     report = report_from_json({**parts, "job_id": row["job_id"]})
     return StoredReport(attempt=row["attempt"], created_at=row["created_at"], report=report)

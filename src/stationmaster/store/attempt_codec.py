@@ -7,7 +7,6 @@ to read and write a field follows from its type and is worked out once.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
@@ -30,6 +29,7 @@ from stationmaster.model import (
     SshAccess,
     Watching,
 )
+from stationmaster.store.json_text import loads
 
 PARTS: dict[str, type[Any]] = {  # by the field of the job
     "machine": RentedMachine,
@@ -78,7 +78,7 @@ def attempt_from_text(text: str) -> dict[str, Any]:
     tables = _tables()
     known: dict[str, dict[str, Any]] = {}
     unread: dict[str, Any] = {}
-    for key, value in json.loads(text).items():
+    for key, value in loads(text).items():
         if key not in tables.places:
             unread[key] = value
             continue

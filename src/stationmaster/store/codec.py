@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -32,21 +31,11 @@ from stationmaster.model import (
 )
 from stationmaster.money import MicroDollars
 from stationmaster.store.attempt_codec import attempt_from_text
-from stationmaster.store.storable_text import is_storable
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.tables import jobs
 
 Value = TypeVar("Value")
 Row = RowMapping | Mapping[str, Any]
-
-
-# Made once: `json.dumps` makes a new encoder for each call that does not use its default separators.
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
-_encode_in_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-
-
-def dumps(value: Any) -> str:
-    text = _encode(value)
-    return text if is_storable(text) else _encode_in_ascii(value)
 
 
 def known_fields(cls: type[Value], data: Mapping[str, Any]) -> Value:
@@ -61,7 +50,7 @@ def spec_to_text(spec: JobSpec) -> str:
 
 @lru_cache(maxsize=2048)  # a job's spec never changes, and every claim reads it
 def spec_from_text(text: str) -> JobSpec:
-    data = json.loads(text)
+    data = loads(text)
     data["dataset"] = known_fields(DatasetRef, data["dataset"])
     data["quote"] = known_fields(Quote, data["quote"])
     data["machine"] = _wish_from(data.get("machine", {}))
@@ -94,7 +83,7 @@ def job_from_row(row: RowMapping) -> Job:
         desired=Desired(row["desired"]),
         outcome=Outcome(row["outcome"]) if row["outcome"] else None,
         reason=Reason(row["reason"]) if row["reason"] else None,
-        progress=known_fields(Progress, json.loads(row["progress"])),
+        progress=known_fields(Progress, loads(row["progress"])),
         **{name: row[name] for name in _UNCHANGED_JOB_COLUMNS},
         **attempt_from_text(row["memory"]),
     )
@@ -109,7 +98,7 @@ def rental_to_row(rental: Rental) -> dict[str, Any]:
 def rental_from_row(row: Row) -> Rental:
     data = dict(row)
     data["state"] = RentalState(row["state"])
-    data["offer"] = known_fields(Offer, json.loads(row["offer"])) if row["offer"] else None
+    data["offer"] = known_fields(Offer, loads(row["offer"])) if row["offer"] else None
     return known_fields(Rental, data)
 
 
@@ -121,7 +110,7 @@ def cost_line_from_row(row: Row) -> CostLine:
 
 
 def event_from_row(row: Row) -> Event:
-    return known_fields(Event, {**row, "payload": json.loads(row["payload"])})
+    return known_fields(Event, {**row, "payload": loads(row["payload"])})
 
 
 def checkpoint_from_row(row: Row) -> Checkpoint:

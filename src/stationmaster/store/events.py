@@ -10,8 +10,9 @@ from sqlalchemy.engine import Connection
 
 from stationmaster.model import SINGLE_USER, Event
 from stationmaster.store.bulk import append_rows, insert_if_absent, read_rows
-from stationmaster.store.codec import dumps, event_from_row
+from stationmaster.store.codec import event_from_row
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps
 from stationmaster.store.tables import events, followed, jobs
 from stationmaster.store.writes import NewEvent
 

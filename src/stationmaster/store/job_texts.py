@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from stationmaster.model import Job, Progress
 from stationmaster.store.attempt_codec import PARTS, attempt_to_json, part_to_json
-from stationmaster.store.codec import dumps, progress_to_text
+from stationmaster.store.codec import progress_to_text
+from stationmaster.store.json_text import dumps
 
 _made_of = attrgetter(*PARTS, "unread")
 

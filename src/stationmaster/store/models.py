@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -12,8 +11,9 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from stationmaster.model import SINGLE_USER, Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.store.bulk import upsert
-from stationmaster.store.codec import dumps, known_fields
+from stationmaster.store.codec import known_fields
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.storable_text import is_storable
 from stationmaster.store.tables import trained_models
 
@@ -119,9 +119,9 @@ def _from_row(row: RowMapping) -> TrainedModel:
         TrainedModel,
         {
             **row,
-            "details": json.loads(row["details"]),
-            "places": tuple(known_fields(Place, place) for place in json.loads(row["places"])),
-            "previews": tuple(known_fields(SamplePicture, preview) for preview in json.loads(row["previews"])),
+            "details": loads(row["details"]),
+            "places": tuple(known_fields(Place, place) for place in loads(row["places"])),
+            "previews": tuple(known_fields(SamplePicture, preview) for preview in loads(row["previews"])),
             "registration": Registration(
                 state=Registering(row["registering"]),
                 note=row["register_note"],

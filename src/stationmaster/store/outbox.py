@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,8 +13,8 @@ from stationmaster.errors import LeaseLost
 from stationmaster.model import Note
 from stationmaster.store import inbox
 from stationmaster.store.bulk import insert_if_absent
-from stationmaster.store.codec import dumps
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.tables import outbox
 
 
@@ -92,7 +91,7 @@ class Outbox:
                 id=row["id"],
                 user=row["user"],
                 purpose=row["purpose"],
-                message=json.loads(row["message"]),
+                message=loads(row["message"]),
                 tries=row["tries"],
                 token=row["lease_token"],
                 now=row["now"],

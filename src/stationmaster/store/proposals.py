@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +11,10 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from stationmaster.errors import NotFound
 from stationmaster.model import JobSpec
-from stationmaster.store.codec import dumps, spec_from_text, spec_to_text
+from stationmaster.store.codec import spec_from_text, spec_to_text
 from stationmaster.store.engine import Database
 from stationmaster.store.jobs import Submitted, enqueue
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.submissions import mark_submitted
 from stationmaster.store.tables import proposals
 
@@ -108,7 +108,7 @@ def _from_row(row: RowMapping) -> StoredProposal:
     return StoredProposal(
         id=row["id"],
         spec=spec_from_text(row["spec"]),
-        terms=json.loads(row["terms"]),
+        terms=loads(row["terms"]),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
     )

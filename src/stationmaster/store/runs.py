@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,8 +14,9 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from stationmaster.model import FinishedRun, Outcome, Reason, State
 from stationmaster.store.bulk import upsert
-from stationmaster.store.codec import dumps, known_fields, shallow, spec_from_text
+from stationmaster.store.codec import known_fields, shallow, spec_from_text
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.tables import events, jobs, past_runs, rentals
 from stationmaster.watch.baseline import RunFacts
 
@@ -38,7 +38,7 @@ class Runs:
                 jobs.c.attempt == 1,
                 # The recipe has no column: it is only in the JSON of `spec`, which `dumps` writes without spaces. This
                 # runs once per proposal over completed jobs only, so it does not justify a column and a migration yet.
-                jobs.c.spec.contains(f'"recipe":{json.dumps(recipe)}', autoescape=True),
+                jobs.c.spec.contains(f'"recipe":{dumps(recipe)}', autoescape=True),
             )
             .order_by(jobs.c.created_at.desc())
             .limit(_ENOUGH)
@@ -92,14 +92,14 @@ _FACTS = (
 
 
 def _facts(text: str) -> RunFacts:
-    data = json.loads(text)
+    data = loads(text)
     curve = tuple((part, loss) for part, loss in data.get("loss_by_progress", ()))
     return known_fields(RunFacts, {**data, "loss_by_progress": curve})
 
 
 def _run(row: RowMapping, seconds: float) -> FinishedRun:
     spec = spec_from_text(row["spec"])
-    offer = json.loads(row["offer"]) if row["offer"] else {}
+    offer = loads(row["offer"]) if row["offer"] else {}
     facts = _facts(row["facts"]) if row["facts"] else None
     return FinishedRun(
         parameters=spec.parameters,
@@ -126,7 +126,7 @@ def _executing_seconds(connection: Connection, job_ids: Sequence[str]) -> dict[s
     began: dict[str, float] = {}
     ended: dict[str, float] = {}
     for row in connection.execute(moves).mappings():
-        move = json.loads(row["payload"])
+        move = loads(row["payload"])
         if move.get("to") == State.EXECUTING.value:
             began[row["job_id"]] = row["at"]
         elif move.get("from") == State.EXECUTING.value:

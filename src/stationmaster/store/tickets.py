@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,8 +11,8 @@ import sqlalchemy as sa
 
 from stationmaster.errors import TicketRefused
 from stationmaster.store.bulk import insert_if_absent
-from stationmaster.store.codec import dumps
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.tables import tickets
 
 
@@ -138,7 +137,7 @@ def _ticket(row: Mapping[Any, Any]) -> Ticket:
         path=row["path"],
         size=row["size"],
         sha256=row["sha256"],
-        part_sha256s=tuple(json.loads(row["parts"])),
+        part_sha256s=tuple(loads(row["parts"])),
         key=row["key"],
         quarantine=row["quarantine"],
         upload=row["upload"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +12,9 @@ from sqlalchemy.engine import Connection, RowMapping
 from stationmaster.errors import NotFound
 from stationmaster.model import Role, User
 from stationmaster.store.bulk import insert_if_absent, upsert
-from stationmaster.store.codec import dumps, known_fields
+from stationmaster.store.codec import known_fields
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.storable_text import is_storable
 from stationmaster.store.tables import users
 
@@ -76,4 +76,4 @@ def _values(user: User) -> dict[str, Any]:
 
 
 def _user(row: RowMapping) -> User:
-    return known_fields(User, {**row, "muted": tuple(json.loads(row["muted"])), "role": Role(row["role"])})
+    return known_fields(User, {**row, "muted": tuple(loads(row["muted"])), "role": Role(row["role"])})

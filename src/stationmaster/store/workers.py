@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 from stationmaster.model import ADOPTED_PREFIX
 from stationmaster.store.bulk import upsert
 from stationmaster.store.engine import Database
+from stationmaster.store.json_text import dumps, loads
 from stationmaster.store.tables import workers
 
 
@@ -38,7 +38,7 @@ class Workers:
             row = {
                 "owner": owner,
                 "version": version,
-                "providers": json.dumps(sorted(providers)),
+                "providers": dumps(sorted(providers)),
                 "until": now + seconds,
             }
             upsert(connection, workers, [row], key=("owner",))
@@ -55,6 +55,6 @@ class Workers:
         with self._database.read() as connection:
             rows = connection.execute(query).mappings().all()
         return [
-            LiveWorker(owner=row["owner"], version=row["version"], providers=frozenset(json.loads(row["providers"])))
+            LiveWorker(owner=row["owner"], version=row["version"], providers=frozenset(loads(row["providers"])))
             for row in rows
         ]

@@ -28,7 +28,8 @@ from stationmaster.series.blocks import block_of
 from stationmaster.station.local.station import LocalStation
 from stationmaster.store import checkpoints, events, logs, readings, series
 from stationmaster.store.attempt_codec import attempt_to_json
-from stationmaster.store.codec import dumps, progress_to_text
+from stationmaster.store.codec import progress_to_text
+from stationmaster.store.json_text import dumps
 from stationmaster.store.store import Store
 from stationmaster.store.tables import events as event_rows
 from stationmaster.store.writes import NewEvent

@@ -46,7 +46,7 @@ from stationmaster.model import (
 )
 from stationmaster.money import MicroDollars
 from stationmaster.store.attempt_codec import attempt_from_text, attempt_to_json
-from stationmaster.store.codec import dumps
+from stationmaster.store.json_text import dumps
 from tests.support.jobs.spine_values import job
 
 PARTS = (

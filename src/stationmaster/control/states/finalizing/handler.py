@@ -68,8 +68,8 @@ class FinalizingView:
 
 
 async def observe(visit: Visit, world: World) -> FinalizingView:
-    can_stop = isinstance(world.provider(visit.job.spec.provider), CanStop)
-    if not can_stop or not is_closing(closing_if_due(visit.job, now=visit.now)):
+    is_ending = is_closing(closing_if_due(visit.job, now=visit.now))
+    if not is_ending or not isinstance(world.provider(visit.job.spec.provider), CanStop):
         return FinalizingView(visit=visit)
     is_due = look_is_due(visit.job, world.policy, now=visit.now)
     return FinalizingView(visit=visit, sighting=await sight(visit, world) if is_due else ANSWERING, is_bounded=True)
