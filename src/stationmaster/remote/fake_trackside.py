@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from pydantic_core import to_json
+
 from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.fake_run import FakeRun, Script
@@ -203,7 +205,7 @@ class FakeTrackside:
 
 
 def _printed(answer: dict[str, Any], *, exit_status: int = 0) -> Completed:
-    return Completed(exit_status=exit_status, stdout=json.dumps(answer).encode() + b"\n")
+    return Completed(exit_status=exit_status, stdout=to_json(answer) + b"\n")
 
 
 def _secrets(arguments: Sequence[str], stdin: bytes) -> dict[str, str]:
