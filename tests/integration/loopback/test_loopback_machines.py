@@ -88,6 +88,11 @@ while time.monotonic() < ends:
 """
 
 
+def daemons_of(label: str) -> list[int]:
+    """Those that have arrived where a daemon stays; the processes on the way there end."""
+    return [pid for pid in processes_of(label) if Path(f"/proc/{pid}/cwd").resolve() == Path("/")]
+
+
 @asynchronous
 async def test_processes_that_left_their_session_and_ignore_term_die_with_the_machine(
     provider: LoopbackProvider, label: str
@@ -95,7 +100,7 @@ async def test_processes_that_left_their_session_and_ignore_term_die_with_the_ma
     access = await machine_of(provider, label)
     for _ in range(2):
         start_on(access, DAEMON)
-    until(lambda: len(processes_of(label)) == 2, what="two daemons")
+    until(lambda: len(daemons_of(label)) == 2, what="two daemons")
     await provider.destroy(label)
     assert processes_of(label) == []
     assert await provider.describe(label) is None
@@ -127,8 +132,8 @@ async def test_processes_of_other_machines_and_of_nobody_live_on(
     try:
         start_on(access, DAEMON)
         start_on(neighbour, DAEMON)
-        until(lambda: processes_of(label) and processes_of(other), what="both daemons")
-        (survivor,) = processes_of(other)
+        until(lambda: daemons_of(label) and daemons_of(other), what="both daemons")
+        (survivor,) = daemons_of(other)
         await provider.destroy(label)
         assert processes_of(label) == []
         assert processes_of(other) == [survivor]
@@ -147,7 +152,7 @@ async def test_a_machine_whose_folder_is_gone_still_exists_while_its_processes_l
 ) -> None:
     access = await machine_of(provider, label)
     start_on(access, DAEMON)
-    until(lambda: processes_of(label), what="the daemon")
+    until(lambda: daemons_of(label), what="the daemon")
     subprocess.run(["rm", "-rf", access.root], check=True)
     left = await provider.describe(label)
     assert left is not None
@@ -221,8 +226,8 @@ async def test_nothing_of_our_environment_but_what_programs_need_reaches_a_machi
     try:
         shown = await remote.run(["env", "-0"], timeout=150)
         start_on(access, DAEMON)
-        until(lambda: processes_of(label), what="the daemon")
-        (pid,) = processes_of(label)
+        until(lambda: daemons_of(label), what="the daemon")
+        (pid,) = daemons_of(label)
         everything = (
             shown.stdout + Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
         )
