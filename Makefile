@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests that need nothing but the code; the samples of the docs run trainings.
 QUICK := tests/unit tests/docs tests/contract/notify --ignore tests/docs/test_samples.py --ignore tests/docs/test_api_samples.py
 # More than there are cores, because tests wait for other processes.
-PROCESSES ?= 4
+PROCESSES ?= 5
 
 .PHONY: help setup page dev demo test test-quick test-slow check bench chaos corpus contract-live docs screenshots lock clean test-trainers test-integrations
 
@@ -22,7 +22,7 @@ demo: .stamps/demo  ## run a real, small training on this computer
 
 setup: .stamps/dev .stamps/system  ## install everything for development
 
-test: setup page  ## run all tests and checks; PROCESSES=4 by default
+test: setup page  ## run all tests and checks; PROCESSES=5 by default
 	@# Tests often wait for something; the checks then use the processor.
 	@$(MAKE) --no-print-directory check & checks=$$!; \
 		$(BIN)/pytest --processes $(PROCESSES) -q; passed=$$?; \
