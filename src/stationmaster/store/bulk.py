@@ -41,14 +41,17 @@ def upsert(
     *,
     key: tuple[str, ...],
     where: sa.ColumnElement[bool] | None = None,
-) -> None:
-    """Insert `rows`; where the key exists already replace the other columns, but only if `where` holds for the row."""
+) -> int:
+    """Insert `rows`; where the key exists already replace the other columns, but only if `where` holds for the row.
+
+    Returns how many rows were written.
+    """
     names = tuple(rows[0])
     known = (connection.dialect.name, table, names, key, where)
     if known not in _PREPARED:
         statement = _upsert(connection.dialect.name, table, names, key, where)
         _PREPARED[known] = PreparedStatement(connection.dialect, statement, names)
-    _PREPARED[known].execute(connection, rows)
+    return _PREPARED[known].execute(connection, rows)
 
 
 def insert_if_absent(connection: Connection, table: sa.Table, row: Row) -> bool:
@@ -105,14 +108,18 @@ class PreparedStatement:
         self._bind = _binder(compiled, dialect)
         self._names, self._converters = _columns(compiled, dialect)
 
-    def execute(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Execute it for each of `rows`, in their order. Raises StoreError, or what SQLAlchemy would raise."""
+    def execute(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Execute it for each of `rows`, in their order; return how many it changed.
+
+        Raises StoreError, or what SQLAlchemy would raise.
+        """
         bound = [self._bind(row) for row in rows]
         with self._cursor(connection) as cursor:
             if len(bound) == 1:
                 cursor.execute(self._text, bound[0])
             else:
                 cursor.executemany(self._text, bound)
+            return int(cursor.rowcount)
 
     def execute_returning(self, connection: Connection, rows: Sequence[Row]) -> list[tuple[Any, ...] | None]:
         """Execute a statement that returns one row or none for each of `rows`; return the results in their order.

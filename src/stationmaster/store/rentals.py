@@ -41,10 +41,13 @@ class Rentals:
             values = {"provider": rental.provider, "label": rental.label}
             return int(connection.execute(_COUNT_OTHERS, values).scalar_one())
 
-    def put_without_lease(self, changed: Rental) -> None:
-        """Write a rental of an ended job, which no lease guards. Only ever towards GONE, so concurrent writes agree."""
+    def put_without_lease(self, changed: Rental) -> bool:
+        """Write a rental of an ended job, which no lease guards; returns False, and writes nothing, if it is GONE.
+
+        Only ever towards GONE, so concurrent writes agree.
+        """
         with self._database.write() as connection:
-            put(connection, (changed,))
+            return put(connection, (changed,)) > 0
 
     def _all(self, query: sa.Select[Any], **values: str | list[str]) -> list[Rental]:
         with self._database.read() as connection:
@@ -69,8 +72,7 @@ _COUNT_OTHERS = (
 )
 
 
-def put(connection: Connection, changed: Iterable[Rental]) -> None:
-    """Insert or replace rentals by label; a GONE rental never changes."""
+def put(connection: Connection, changed: Iterable[Rental]) -> int:
+    """Insert or replace rentals by label, and return how many were; a GONE rental never changes."""
     rows = [rental_to_row(rental) for rental in changed]
-    if rows:
-        upsert(connection, rentals, rows, key=("label",), where=_IS_NOT_GONE)
+    return upsert(connection, rentals, rows, key=("label",), where=_IS_NOT_GONE) if rows else 0

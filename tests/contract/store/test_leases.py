@@ -320,8 +320,11 @@ def test_a_rental_that_is_gone_stays_gone(store: Store) -> None:
     gone = rental(state=RentalState.GONE, gone_at=20.0)
     store.leases.record(lease, Write(job=lease.job, rentals=(gone,)))
     store.leases.record(lease, Write(job=lease.job, rentals=(rental(state=RentalState.RELEASING),)))
-    store.rentals.put_without_lease(rental(state=RentalState.HELD))
+    assert not store.rentals.put_without_lease(rental(state=RentalState.HELD)), "nothing was written"
     assert store.rentals.of_job("job") == [gone]
+    other = rental(label="sm-ab12cd34-job-2", state=RentalState.RELEASING)
+    assert store.rentals.put_without_lease(other)
+    assert store.rentals.put_without_lease(replace(other, state=RentalState.GONE))
     assert store.rentals.not_gone() == []
 
 

@@ -6,9 +6,9 @@ Everything a sweep does can be repeated, so it also works where nothing can be w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
@@ -23,6 +23,8 @@ from stationmaster.providers.base import CanStop
 
 log = get_logger("stationmaster.sweep")
 
+Value = TypeVar("Value")
+Written = TypeVar("Written")
 
 SWEEP = "sweep"
 SEPARATE_SWEEP = "sweeper"
@@ -143,7 +145,8 @@ class Sweeper:
         for rental in ours:
             now = await self.world.now()
             judgement = judge(rental, evidence, now=now)
-            await self._try_to_write(self.world.store.rentals.put_without_lease, judgement.rental)
+            if await self._try_to_write(self.world.store.rentals.put_without_lease, judgement.rental) is False:
+                continue  # known to be gone since it was read: what has its label now is another machine, without a row
             if judgement.next is Next.DESTROY and judgement.rental.provider_id is not None:
                 await self._destroy_quietly(provider, judgement.rental.provider_id, report)
             if judgement.rental.state is RentalState.GONE:
@@ -165,11 +168,13 @@ class Sweeper:
             if line.rental_label == rental.label:
                 await self._try_to_write(self.world.store.costs.put_without_lease, closed_cost(line, now=now))
 
-    async def _try_to_write(self, function: Any, value: Any) -> None:
+    async def _try_to_write(self, function: Callable[[Value], Written], value: Value) -> Written | None:
+        """What the function returns; None if nothing can be written, which must not keep a machine from its end."""
         try:
-            await self.world.ask_store(function, value)
+            return await self.world.ask_store(function, value)
         except StoreError as problem:
             log.warning("sweep.not_written", problem=str(problem))
+            return None
 
 
 def _is_unattended(rental: Rental, job: Job | None) -> bool:
