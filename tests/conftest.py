@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.support.capabilities import SKIP_MARK
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.s3_servers import S3Server, rclone_s3, seaweed_s3
+from tests.support.temporary_files import folder_in_memory
 
 pytest_plugins = ["tests.support.parallel_run"]
 
@@ -39,6 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if folder := folder_in_memory(os.environ):
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)  # also for every program that a test starts
     settings.load_profile("slow" if config.getoption("--slow") else "suite")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # So it is for a run in the background of a script, and every command that a test interrupts would inherit it.

@@ -133,6 +133,7 @@ def test_a_verdict_of_an_older_trackside_is_read(job: Bench) -> None:
     job.start()
     job.until_finished()
     path = job.own / "steps" / "0.1" / "verdict.json"
+    until(path.exists, "the verdict on disk, which a status may come before")
     old = {key: value for key, value in json.loads(path.read_text()).items() if key not in ("error", "cannot_pass")}
     path.write_text(json.dumps(old))
     seen = job.status()["steps"][0]

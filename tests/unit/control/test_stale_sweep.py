@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
 from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.sweep import Sweeper
@@ -79,5 +80,5 @@ def world_of(store: Store, provider: FakeProvider, folder: Path) -> World:
     )
 
 
-def _no_machine(_where: object) -> None:
+def _no_machine(_where: object) -> NoReturn:
     raise AssertionError("a sweep asks only the provider")
