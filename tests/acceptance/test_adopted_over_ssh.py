@@ -50,7 +50,13 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 def environ(sshd: Sshd, tmp_path: Path) -> Iterator[dict[str, str]]:
     host = host_behind(sshd, "box", tmp_path / "jobs")
     yield {**environ_with_hosts(tmp_path, host, trusted=(sshd,)), **QUICK}
-    until(lambda: running_worker(tmp_path / "home") is None)
+    home = tmp_path / "home"
+    until(lambda: running_worker(home) is None, "the worker's leave", story=lambda: _of_the_worker(home))
+
+
+def _of_the_worker(home: Path) -> str:
+    """Who it is, and what it said last."""
+    return f"{running_worker(home)}\n{(home / 'worker.log').read_text()[-4000:]}"
 
 
 @pytest.fixture
