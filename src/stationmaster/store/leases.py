@@ -17,12 +17,15 @@ from stationmaster.store.engine import Database
 from stationmaster.store.job_texts import texts_as_read
 from stationmaster.store.jobs import is_served
 from stationmaster.store.leased_writes import Lease, LeasedWrite, LeasedWriter
-from stationmaster.store.tables import jobs
+from stationmaster.store.tables import jobs, outbox, periodic
 from stationmaster.store.wake import announce
 from stationmaster.store.watchers import watched_column
 from stationmaster.store.writes import Write
 
-__all__ = ["Lease", "LeasedWrite", "Leases", "Renewal"]
+__all__ = ["MONITOR_OWNER", "Lease", "LeasedWrite", "Leases", "Renewal"]
+
+MONITOR_OWNER = "monitor-"
+"""How the name of an owner begins who is no worker and only sends its own messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +135,17 @@ class Leases:
             announce(connection)
 
     def free_all(self) -> None:
-        """Free every lease, for the only worker of a store: any other holder has died."""
+        """Free the leases on jobs, periodic work and messages, for the only worker of a store: the last one has died.
+
+        A monitor, which is no worker, keeps those on messages that it is sending.
+        """
         with self._database.write() as connection:
-            connection.execute(
-                jobs.update()
-                .where(jobs.c.lease_until.is_not(None))
-                .values(lease_owner=None, lease_until=None, lease_token=jobs.c.lease_token + 1)
-            )
+            for leased in (jobs, periodic, outbox):
+                connection.execute(
+                    leased.update()
+                    .where(leased.c.lease_until.is_not(None), leased.c.lease_owner.not_like(f"{MONITOR_OWNER}%"))
+                    .values(lease_owner=None, lease_until=None, lease_token=leased.c.lease_token + 1)
+                )
 
     def free_all_of(self, owner: str) -> None:
         """Free every lease of `owner`, for a worker that shuts down; the jobs are due as before."""

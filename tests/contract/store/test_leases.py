@@ -30,9 +30,10 @@ from stationmaster.model import (
     StepReading,
 )
 from stationmaster.money import MicroDollars
-from stationmaster.store.leases import Lease
+from stationmaster.store.leases import MONITOR_OWNER, Lease
 from stationmaster.store.store import Store
 from stationmaster.store.writes import NewEvent, Write
+from tests.contract.store.test_messages import message
 from tests.support.jobs.spine_values import rental, requested, spec
 
 _SECONDS = 20.0
@@ -215,6 +216,28 @@ def test_a_worker_that_goes_home_hands_back_its_own_leases_only(store: Store) ->
     claim(store, "two", limit=1)
     store.leases.free_all_of("one")
     assert claim(store, "three") == ["a", "b"]
+
+
+def test_the_only_worker_of_a_store_waits_for_no_lease_of_the_last_one(store: Store) -> None:
+    """A monitor is no worker: it goes on sending its messages."""
+    store.jobs.submit(spec("a"))
+    old = claim_one(store)
+    sweep = store.periodic.claim("sweep", "one", seconds=_SECONDS)
+    store.outbox.add([message("stall"), message("machine")])
+    (stall,) = store.outbox.claim("one", limit=1, seconds=_SECONDS)
+    (machine,) = store.outbox.claim(f"{MONITOR_OWNER}host-1", limit=1, seconds=_SECONDS)
+    store.leases.free_all()
+    assert claim(store, "two") == ["a"]
+    assert store.periodic.claim("sweep", "two", seconds=_SECONDS) is not None
+    assert [each.id for each in store.outbox.claim("two", limit=2, seconds=_SECONDS)] == [stall.id]
+    store.outbox.mark_sent(machine, "inbox")
+    with pytest.raises(LeaseLost):
+        store.outbox.mark_sent(stall, "inbox")
+    with pytest.raises(LeaseLost):
+        store.leases.settle(old, Write(job=old.job))
+    assert sweep is not None
+    with pytest.raises(LeaseLost):
+        store.periodic.finish("sweep", sweep, again_in=300)
 
 
 def test_an_expired_lease_is_taken_over_with_a_new_token(store: Store, open_store: Callable[..., Store]) -> None:

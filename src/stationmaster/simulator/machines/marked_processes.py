@@ -1,4 +1,4 @@
-"""Finds and kills a machine's processes by a unique marker in their environment."""
+"""A machine's processes: those that the simulator starts, and all others, by a unique marker in their environment."""
 
 from __future__ import annotations
 
@@ -6,13 +6,52 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 MARK = "STATIONMASTER_MACHINE"
 _PROC = Path("/proc")
 _QUIET_SCANS = 2
 _SCANS = 4
 _SCAN_SECONDS = 0.01
+
+
+class MarkedProcesses:
+    """The processes of one machine."""
+
+    def __init__(self, marker: str) -> None:
+        self._marker = marker
+        self._starting = 0
+        self._started: dict[asyncio.subprocess.Process, asyncio.Task[int]] = {}  # those that have not ended yet
+
+    async def start(self, *command: str, **options: Any) -> asyncio.subprocess.Process:
+        """Start a process, whose environment has the marker; `options` are those of `create_subprocess_exec`."""
+        self._starting += 1
+        try:
+            process = await asyncio.create_subprocess_exec(*command, **options)
+        finally:
+            self._starting -= 1
+        self._started[process] = waiting = asyncio.create_task(process.wait())
+        waiting.add_done_callback(lambda _: self._started.pop(process))
+        return process
+
+    async def end_all(self) -> None:
+        """Kill them all. Those that were started here have ended for asyncio, too: it learns of an end by its loop,
+        which may end next, and a process that is being started meanwhile would outlive its machine.
+        """
+        await end_marked(self._marker)
+        while self._starting or self._started:
+            for process in self._started:
+                with suppress(ProcessLookupError):  # not by asyncio, which would reap it twice
+                    os.kill(process.pid, signal.SIGKILL)
+            await asyncio.sleep(_SCAN_SECONDS)
+            if not self._started:
+                await end_marked(self._marker)
+
+    async def find(self) -> list[int]:
+        """Those that are alive."""
+        return await asyncio.to_thread(find_marked, self._marker)
 
 
 def find_marked(marker: str) -> list[int]:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from stationmaster.simulator.instances import Address
@@ -88,6 +89,8 @@ class NamespaceMachine:
             while self._first_process() == pid:  # noqa: ASYNC110  # not our child: it can only be polled
                 await asyncio.sleep(0.005)
         if self._launcher is not None:
+            with suppress(ProcessLookupError):  # it ends with pid 1, unless the boot was cancelled before that existed
+                os.kill(self._launcher.pid, signal.SIGKILL)
             await self._launcher.wait()
             self._launcher = None
         (self._folder / "pid").unlink(missing_ok=True)

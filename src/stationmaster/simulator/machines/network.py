@@ -103,5 +103,10 @@ async def _run(arguments: tuple[str, ...]) -> tuple[int, str]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await child.communicate()
+    try:
+        output, _ = await child.communicate()
+    finally:
+        if child.returncode is None:  # the boot that needed it was cancelled
+            child.kill()
+            await child.wait()
     return child.returncode or 0, output.decode(errors="replace")

@@ -18,7 +18,7 @@ from stationmaster.simulator.instances import Address
 from stationmaster.simulator.json_rows import MachineTelemetry
 from stationmaster.simulator.listening import stop_listening
 from stationmaster.simulator.machines.base import MachineSpec
-from stationmaster.simulator.machines.marked_processes import MARK, end_marked, find_marked
+from stationmaster.simulator.machines.marked_processes import MARK, MarkedProcesses, end_marked
 from stationmaster.simulator.machines.nvidia_smi import read_gpus
 from stationmaster.simulator.machines.port_forward import ForwardState, PortForward
 from stationmaster.simulator.machines.ssh_server import USER, MachineShell, listen, new_host_key
@@ -139,7 +139,7 @@ class ProcessMachines:
 
     async def processes(self, machine_id: int) -> list[int]:
         machine = self._machines.get(machine_id)
-        return await asyncio.to_thread(find_marked, machine.spec.marker) if machine is not None else []
+        return await machine.processes.find() if machine is not None else []
 
     async def refuse_ssh(self, machine_id: int, *, door: str, refuse: bool) -> None:
         if machine := self._machines.get(machine_id):
@@ -175,6 +175,7 @@ class _ProcessMachine:
     def __init__(self, spec: MachineSpec, folder: Path, *, path: str, api_url: str) -> None:
         self.spec = spec
         self.paths = _paths_under(folder / "root")
+        self.processes = MarkedProcesses(spec.marker)
         self._folder = folder
         self._path = path
         self._api_url = api_url
@@ -211,7 +212,7 @@ class _ProcessMachine:
         script = self.paths.home / "onstart.sh"
         script.write_text(self.spec.onstart or "")
         with self.paths.container_log.open("ab") as container_log:
-            await asyncio.create_subprocess_exec(
+            await self.processes.start(
                 *self._wrapped(["/bin/bash", str(script)]),
                 stdin=subprocess.DEVNULL,
                 stdout=container_log,
@@ -232,7 +233,7 @@ class _ProcessMachine:
 
     async def halt(self) -> None:
         await self.shut()
-        await end_marked(self.spec.marker)
+        await self.processes.end_all()
 
     def authorize(self, ssh_keys: tuple[str, ...]) -> None:
         """Service keys go into a file of their own, beside the one that the machine's owner may write."""
@@ -262,7 +263,7 @@ class _ProcessMachine:
 
     async def fill_disk(self) -> None:
         self._full = True
-        for pid in await asyncio.to_thread(find_marked, self.spec.marker):
+        for pid in await self.processes.find():
             _forbid_files(pid)
 
     def skew_clock(self, seconds: float) -> None:
@@ -292,6 +293,7 @@ class _ProcessMachine:
             variables=self._variables,
             is_full=lambda: self._full,
             wrapped=self._wrapped,
+            start=self.processes.start,
         )
         self._acceptor = await listen(shell, host_key)
         for door in (self._direct, self._proxy):

@@ -38,6 +38,8 @@ class MachineShell:
     is_full: Callable[[], bool]
     wrapped: Callable[[list[str]], list[str]]
     """Returns the command line that runs a command, at that moment."""
+    start: Callable[..., Awaitable[asyncio.subprocess.Process]]
+    """Starts a process of the machine, as `asyncio.create_subprocess_exec` does."""
 
 
 async def listen(shell: MachineShell, host_key: Path) -> asyncssh.SSHAcceptor:
@@ -154,7 +156,7 @@ async def _start(
     """Start the command with these three descriptors; if that fails, the near ends are closed too."""
     stdin, stdout, stderr = descriptors
     try:
-        return await asyncio.create_subprocess_exec(
+        return await shell.start(
             *shell.wrapped(arguments),
             stdin=stdin,
             stdout=stdout,

@@ -14,6 +14,7 @@ from stationmaster.errors import StationmasterError
 from stationmaster.notify.templates import PRIORITIES, MessageText
 from stationmaster.printable import words_of
 from stationmaster.station.local.installation import Installation
+from stationmaster.store.leases import MONITOR_OWNER
 
 _RETRY_SECONDS = 5.0
 _MOST_WAITING = 200
@@ -33,7 +34,7 @@ class NoticeMessages:
         self._messaging = messaging
         self._warn = warn
         self._waiting: asyncio.Queue[Notice] = asyncio.Queue(maxsize=_MOST_WAITING)
-        self._owner = f"monitor-{socket.gethostname()}-{os.getpid()}"
+        self._owner = f"{MONITOR_OWNER}{socket.gethostname()}-{os.getpid()}"
         self._problem: str | None = None
         self._unstored: list[Notice] = []
 
