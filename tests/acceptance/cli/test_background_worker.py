@@ -10,7 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stationmaster.model import State
+from stationmaster.model import Note, State
+from stationmaster.store.outbox import NewMessage
 from tests.support.commands.cli_runs import COMMAND, QUICK, Home
 from tests.support.waiting import until
 
@@ -62,6 +63,26 @@ def _goes_on_after_a_kill(home: Home, worker: int) -> None:
     assert (ran.code, "had no worker; started one" in ran.err) == (0, True), ran.err
     until(lambda: home.job("a").state is State.ENDED, what="the cancelled job has ended")
     until(lambda: home.worker_pid() is None, what="the second worker has left by itself")
+
+
+def test_it_sends_at_once_what_a_killed_worker_was_sending(home: Home) -> None:
+    """It would stay for the three minutes of that worker's lease on the message, and the person would wait as long."""
+    home.path.mkdir(mode=0o700)
+    stall = Note(key="event:13", kind="stall", text="Stalled", priority="high", at=1.0, job_id="a")
+    text = {
+        "key": "event:13",
+        "kind": "stall",
+        "text": "Stalled",
+        "at": 1.0,
+        "priority": "high",
+        "job_id": "a",
+        "more": "",
+    }
+    home.store.outbox.add([NewMessage(cause="event:13", user="me", purpose="owner", note=stall, message=text)])
+    assert home.store.outbox.claim("killed", limit=1, seconds=100_000.0)
+    ran = home.run("worker", "--background")
+    assert ran.code == 0, ran.err
+    assert [one["state"] for one in home.store.outbox.of_job("a")] == ["SENT"]
 
 
 def _read_all(terminal: int) -> str:
