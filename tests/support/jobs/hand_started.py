@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.support.killing import kill
 from tests.support.machines.own_hosts import is_alive
+from tests.support.waiting import until
 
 SCRIPT = """
 import json, os, struct, sys, time
@@ -53,6 +54,12 @@ class HandStarted:
         return ("--log", f"{folder}/logs/*.log", "--pid-file", f"{folder}/pid", "--output", f"{folder}/out")
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it has written to its log, which the shell's child opens at some time after the shell has ended."""
+        log = self.folder / "logs/run.log"
+        return log.exists() and log.stat().st_size > 0
+
+    @property
     def is_alive(self) -> bool:
         return is_alive(self.pid)
 
@@ -87,6 +94,7 @@ def hand_started(
     subprocess.run(["/bin/sh", "-c", words], cwd=folder, check=True)
     training = HandStarted(folder=folder, pid=int((folder / "pid").read_text()))
     try:
+        until(lambda: training.has_begun, "the first line of its log")
         yield training
     finally:
         kill(training.pid)
