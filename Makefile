@@ -60,7 +60,7 @@ web/openapi.json: .stamps/dev always
 .PHONY: always
 always:
 
-test-slow: setup  ## run the slow tests, and those that draw examples with many more of them
+test-slow: setup  ## run the slow tests, and those that draw examples with many new ones
 	$(BIN)/pytest -q -m "slow or hypothesis" --slow
 
 test-trainers: setup  ## run the recipes with their real trainers: AI_TOOLKIT=DIR AI_TOOLKIT_PYTHON=PYTHON, or SD_SCRIPTS, TRL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stationmaster.series.buckets import Points
-from stationmaster.series.mean import mean
+from stationmaster.series.large_numbers import mean, share
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.-~=+*#"  # where a terminal cannot show blocks, by height
@@ -41,16 +41,11 @@ def _parts(points: Points, *, width: int) -> list[list[float | None]]:
     first, last = points.x[0], points.x[-1]
     parts: list[list[float | None]] = [[] for _ in range(width)]
     for x, y in zip(points.x, points.y, strict=True):
-        parts[min(width - 1, int(_share(x, first, last) * width))].append(y)
+        parts[min(width - 1, int(share(x, first, last) * width))].append(y)
     return parts
 
 
 def _level(value: float, low: float, high: float, levels: str) -> str:
     if high <= low:
         return levels[len(levels) // 2]
-    return levels[min(len(levels) - 1, int(_share(value, low, high) * len(levels)))]
-
-
-def _share(value: float, low: float, high: float) -> float:
-    """Return how far a value is between two others; halves, since the distance of two numbers may be no number."""
-    return (value / 2 - low / 2) / (high / 2 - low / 2) if high / 2 > low / 2 else 0.0
+    return levels[min(len(levels) - 1, int(share(value, low, high) * len(levels)))]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stationmaster.series.mean import mean
+from stationmaster.series.large_numbers import mean
 from stationmaster.series.run_series import RunSeries, Series
 from stationmaster.series.table import Table
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stationmaster.series.large_numbers import share
 from stationmaster.tui.lines import Line
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -59,7 +60,7 @@ def dots(points: Sequence[tuple[float, float]], *, low: float, high: float, colu
     first, last = points[0][0], points[-1][0]
     spans: dict[int, tuple[int, int]] = {}
     for x, y in points:
-        place = round((x - first) / (last - first) * (width - 1)) if last > first else width - 1
+        place = round(share(x, first, last) * (width - 1)) if last > first else width - 1
         level = _level(y, low, high, height)
         before = spans.get(place, (level, level))
         spans[place] = min(before[0], level), max(before[1], level)
@@ -87,11 +88,14 @@ def number(value: float) -> str:
 def _range(values: Sequence[float], curve: Curve) -> tuple[float, float]:
     low = min(values) if curve.bottom is None else min(curve.bottom, *values)
     high = max(values) if curve.top is None else max(curve.top, *values)
-    return (low, high) if high > low else (low, low + (abs(low) or 1.0))
+    if high > low:
+        return low, high
+    above = low + (abs(low) or 1.0)
+    return (low, above) if math.isfinite(above) else (0.0, low)
 
 
 def _level(value: float, low: float, high: float, height: int) -> int:
-    return max(0, min(height - 1, round((value - low) / (high - low) * (height - 1))))
+    return max(0, min(height - 1, round(share(value, low, high) * (height - 1))))
 
 
 def _bridged(spans: dict[int, tuple[int, int]]) -> Iterable[tuple[int, tuple[int, int]]]:

@@ -45,6 +45,15 @@ def test_the_range_and_the_ends_are_written_beside_the_curve() -> None:
     assert lines[-1].split() == ["0", "9m"]
 
 
+def test_values_and_times_may_be_further_apart_than_a_number_can_say() -> None:
+    far = 1.5e308
+    usual = dots([(-1.0, -1.0), (1.0, 1.0)], low=-1.0, high=1.0, columns=9, rows=3)
+    assert dots([(-far, -far), (far, far)], low=-far, high=far, columns=9, rows=3) == usual
+    flat = drawn(Curve(title="loss", x=(0.0, 1.0), y=(far, far)))
+    assert flat[1].split()[0] == "1.5e+302M"
+    assert flat[-2].split() == ["0"]
+
+
 @given(
     st.lists(st.tuples(st.floats(), st.floats()), max_size=50),
     st.integers(min_value=1, max_value=200),

@@ -9,7 +9,7 @@ from stationmaster.event_sentences import sentence
 from stationmaster.lifecycle import is_parked, progress_shown, shown, stage
 from stationmaster.model import Alert, CostLine, Event, Job, Offer, Rental, RunHealth, State
 from stationmaster.money import ZERO, MicroDollars
-from stationmaster.series.mean import mean
+from stationmaster.series.large_numbers import mean
 from stationmaster.station.local.job_views import is_released
 from stationmaster.station.overview import GpuUse, Needs, OverviewRow, Summary
 
