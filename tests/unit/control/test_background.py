@@ -56,6 +56,19 @@ def test_a_lock_whose_holder_has_not_written_yet_is_held_all_the_same(tmp_path: 
     assert found.pid == 0
 
 
+def test_what_the_last_worker_wrote_is_never_taken_for_the_next_ones_words(tmp_path: Path) -> None:
+    """A new worker was asked to make room, and the command failed after 15 s, because it was thought to be the old."""
+    last = WorkerLock(tmp_path)
+    assert last.take(log=tmp_path / "worker.log", is_background=True, abilities={}, settings={})
+    last.release()
+    assert running_worker(tmp_path) is None  # as every command looks before it starts one
+    with (tmp_path / "worker.lock").open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # the next one, before it announces itself
+        found = running_worker(tmp_path)
+    assert found is not None
+    assert (found.pid, found.abilities) == (0, None)
+
+
 def test_somebody_who_only_looks_never_keeps_a_worker_from_starting(tmp_path: Path) -> None:
     over = threading.Event()
 

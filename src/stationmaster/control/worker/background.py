@@ -112,12 +112,18 @@ def _has_flock(file: IO[str], kind: int) -> bool:
 
 
 def running_worker(home: Path) -> Running | None:
-    """The worker that holds the home's lock, if one does."""
+    """The worker that holds the home's lock, if one does.
+
+    If none does, what the last one wrote is removed: whoever starts a worker looks first, and would take the old words
+    for the new worker's in the moment between its taking the lock and its announcing itself.
+    """
     path = home / "worker.lock"
     try:
         with path.open("r+") as file:
             if not _has_flock(file, fcntl.LOCK_SH):  # shared: two that look never take each other for a worker
                 return _described(file.read(), home, announced_at=os.fstat(file.fileno()).st_mtime)
+            if os.fstat(file.fileno()).st_size:
+                file.truncate(0)
     except FileNotFoundError:
         pass
     return None
