@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 import traceback
 from collections import deque
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ TEST_RUN = "PYTEST_TEST_RUN"
 
 _MORE = "more"
 _BROKEN = 70  # exit status of a process that could not go on
+_CLEARING_SECONDS = 60.0  # for servers and machines of an interrupted test; then its process is ended
 
 Channel: TypeAlias = "Connection[Any, Any]"
 
@@ -77,8 +79,12 @@ class _ParallelRun:
                 for channel in wait(list(self._processes)):
                     self._hear(self._processes[channel])  # type: ignore[index]  # what is waited for are our channels
         finally:
-            for process in list(self._processes.values()):  # after an interrupt, which they have got as well
-                os.kill(process.pid, signal.SIGTERM)
+            left = list(self._processes.values())  # after an interrupt, which they have got as well
+            for process in left:
+                process.channel.close()
+            ends = time.monotonic() + _CLEARING_SECONDS
+            for process in left:
+                _await_end(process.pid, ends)
                 self._leave(process)
         if self._unreported and not self._is_over():
             raise RuntimeError(f"{self._unreported} tests were collected and have no result")
@@ -99,9 +105,12 @@ class _ParallelRun:
             ours.close()
             _run_files(self._session, theirs, number)
             status = 0
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would leave servers behind
         except BaseException:
             traceback.print_exc()
         finally:
+            _clear_away(self._session)
             os._exit(status)  # the rest of pytest's run belongs to the parent
 
     def _hear(self, process: _Process) -> None:
@@ -161,6 +170,22 @@ def _run_files(session: pytest.Session, channel: Channel, number: int) -> None:
             waiting = _more(channel)
         following = session.items[waiting[0]] if waiting else None
         session.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+
+
+def _clear_away(session: pytest.Session) -> None:
+    """End what the fixtures of an interrupted test have started, as pytest does at the end of its session."""
+    try:
+        session._setupstate.teardown_exact(None)
+    except BaseException:
+        traceback.print_exc()
+
+
+def _await_end(pid: int, ends: float) -> None:
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > ends:
+            os.kill(pid, signal.SIGTERM)
+            return
+        time.sleep(0.05)
 
 
 def _more(channel: Channel) -> deque[int]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,13 +45,33 @@ def opened():
 def test_passes(opened, tmp_path, number):
     assert "process-" in str(tmp_path)
 """
+WAITING = """
+import time
+import pytest
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "started").touch()
+    yield
+    (folder / "cleared").touch()
+
+def test_waits(server):
+    time.sleep(600)
+"""
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.support.parallel_run", "-p", "no:cacheprovider"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command += ["--rootdir", str(folder), "--processes", "2", "--basetemp", str(folder / "temporary"), *options]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return subprocess.run(command(folder, *options), **surroundings(folder), capture_output=True)
+
+
+def command(folder: Path, *options: str) -> list[str]:
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "tests.support.parallel_run", "-p", "no:cacheprovider"]
+    return [*words, "--rootdir", str(folder), "--processes", "2", "--basetemp", str(folder / "temporary"), *options]
+
+
+def surroundings(folder: Path) -> dict[str, Any]:
+    return {"cwd": folder, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "text": True}
 
 
 def test_every_test_has_one_result_although_a_process_dies_and_a_test_fails(tmp_path: Path) -> None:
@@ -67,3 +93,15 @@ def test_a_run_that_passes_exits_with_zero_and_one_that_stops_early_says_so(tmp_
     stopped = run(tmp_path, "-x")
     assert stopped.returncode == 1
     assert "stopping after 1 failures" in stopped.stdout
+
+
+def test_an_interrupted_run_leaves_no_server_behind(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / f"test_{name}.py").write_text(WAITING)
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
+    with subprocess.Popen(command(tmp_path), **surroundings(tmp_path), **pipes) as running:
+        until(lambda: len(list(tmp_path.glob("temporary/*/*/started"))) == 2, "both servers")
+        os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does
+        said, _ = running.communicate(timeout=150)
+    assert running.returncode == pytest.ExitCode.INTERRUPTED, said
+    assert len(list(tmp_path.glob("temporary/*/*/cleared"))) == 2, said
