@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,15 @@ def test_passes(opened, tmp_path, number):
     assert "process-" in str(tmp_path)
 """
 WAITING = """
-import time
+import os, time
+from pathlib import Path
 import pytest
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("server")
-    (folder / "started").touch()
+def server():
+    Path("started-" + os.environ["PYTEST_PROCESS"]).touch()
     yield
-    (folder / "cleared").touch()
+    Path("cleared-" + os.environ["PYTEST_PROCESS"]).touch()
 
 def test_waits(server):
     time.sleep(600)
@@ -99,9 +100,14 @@ def test_an_interrupted_run_leaves_no_server_behind(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / f"test_{name}.py").write_text(WAITING)
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
-    with subprocess.Popen(command(tmp_path), **surroundings(tmp_path), **pipes) as running:
-        until(lambda: len(list(tmp_path.glob("temporary/*/*/started"))) == 2, "both servers")
+    running = subprocess.Popen(command(tmp_path), **surroundings(tmp_path), **pipes)
+    try:
+        until(lambda: {path.name for path in tmp_path.glob("started-*")} == {"started-0", "started-1"}, "both servers")
         os.killpg(running.pid, signal.SIGINT)  # as Ctrl-C does
         said, _ = running.communicate(timeout=150)
+    finally:
+        with suppress(ProcessLookupError):  # usually all have ended
+            os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
     assert running.returncode == pytest.ExitCode.INTERRUPTED, said
-    assert len(list(tmp_path.glob("temporary/*/*/cleared"))) == 2, said
+    assert {path.name for path in tmp_path.glob("cleared-*")} == {"cleared-0", "cleared-1"}, said
