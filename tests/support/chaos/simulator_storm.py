@@ -53,6 +53,10 @@ _EXPLAINED_BY: dict[Reason, set[FaultKind]] = {
     Reason.TRANSFER_FAILED: {FaultKind.DISK_FULL, FaultKind.HOST_KEY_SWAPPED},
     Reason.STEP_FAILED: {FaultKind.DISK_FULL},
     Reason.NO_MODEL: {FaultKind.DISK_FULL, FaultKind.CREDIT_GONE},
+    Reason.FETCH_FAILED: {
+        FaultKind.HOST_VANISHES, FaultKind.HOST_KEY_SWAPPED, FaultKind.CONTRACT_ENDS, FaultKind.CREDIT_GONE,
+        FaultKind.OUTBID
+    },
 }  # fmt: skip
 
 Tally = Counter[tuple[str, str]]
@@ -244,6 +248,10 @@ def check_reasons(station: StormStation, *, slowness: float) -> None:
         else:
             explained: set[str] = {*(_EXPLAINED_BY.get(job.reason, set()) & struck)}
             explained |= _by_the_clock(station, job, slowness)
+            if job.reason is Reason.FETCH_FAILED:
+                assert _outcome_at(station, job) >= _given_up_at(station, job, slowness), (
+                    f"{job.id} lost its model too early\n{station.story()}"
+                )
             assert explained, f"nothing explains {job.id}: {job.reason} {job.explanation}\n{station.story()}"
 
 
@@ -259,6 +267,12 @@ def _by_the_clock(station: StormStation, job: Job, slowness: float) -> set[str]:
     moves = [event for event in station.store.events.of_job(job.id) if event.kind == "state"]
     waited = [after.at - before.at for before, after in itertools.pairwise(moves) if before.payload["to"] == state]
     return {"slow"} if waited and waited[-1] >= limit_seconds else set()
+
+
+def _given_up_at(station: StormStation, job: Job, slowness: float) -> float:
+    """A machine with a model is destroyed once it has been parked for its time, and the job's limit is over."""
+    parked = [event.at for event in station.store.events.of_job(job.id) if event.kind == "machine_parked"]
+    return max(max(parked, default=math.inf) + _ABANDON_SECONDS * slowness, job.deadline_at or 0.0)
 
 
 def _has_left(pid: int) -> bool:
