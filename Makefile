@@ -23,14 +23,15 @@ demo: .stamps/demo  ## run a real, small training on this computer
 setup: .stamps/dev .stamps/system  ## install everything for development
 
 test: setup page  ## run all tests and checks; PROCESSES=5 by default
-	@# Tests often wait for something; the checks then use the processor.
-	@$(MAKE) --no-print-directory check & checks=$$!; \
-		$(BIN)/pytest --processes $(PROCESSES) -q; passed=$$?; \
-		wait $$checks || { echo "make check failed; its messages are above"; exit 1; }; exit $$passed
+	@$(call checks_beside,$(BIN)/pytest --processes $(PROCESSES) -q)
 
 test-quick: setup  ## run the checks and the tests that start no machine and no server
-	@$(MAKE) --no-print-directory check
-	$(BIN)/pytest --processes 3 -q $(QUICK)
+	@$(call checks_beside,$(BIN)/pytest --processes $(PROCESSES) -q $(QUICK))
+
+# While tests are collected, and whenever they wait for something, the checks use the processor.
+checks_beside = $(MAKE) --no-print-directory check & checks=$$!; \
+	$(1); passed=$$?; \
+	wait $$checks || { echo "make check failed; its messages are above"; exit 1; }; exit $$passed
 
 page: .stamps/dev  ## build the page from web/
 	@$(BIN)/python web/build.py --with-tools
