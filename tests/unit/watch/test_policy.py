@@ -30,6 +30,7 @@ def test_whole_numbers_stay_whole_and_switches_read_as_people_write_them() -> No
     assert policy.min_samples == 3
     assert isinstance(policy.min_samples, int)
     assert policy.enabled is False
+    assert policy.changed({"enabled": "Yes"}).enabled is True
 
 
 def test_the_docs_name_every_time_that_does_not_scale_with_the_window() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,24 @@ def test_a_bar_that_begins_anew_after_it_was_full_is_the_next_one() -> None:
 def test_bytes_are_compared_across_units() -> None:
     drawn = [f"\rmodel.bin: {n}%|#  | {size}/5.77G [00:10<05:00, 12MB/s]" for n, size in ((11, "653M"), (18, "1.09G"))]
     assert moves(*drawn) == [True, True]
+
+
+def test_of_many_bars_at_once_the_last_ones_tell_how_far_it_came() -> None:
+    signs = SignsOfLife()
+    assert signs.feed("".join(bar("Caching latents", done, 300, 9, 1) + "\n" for done in range(1, 251)))
+    assert not signs.feed(bar("Caching latents", 250, 300, 9, 1) + "\n")
+    assert signs.feed(bar("Caching latents", 251, 300, 9, 1) + "\n")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_only_the_latest_lines_are_remembered(at_once: bool) -> None:
+    signs = SignsOfLife()
+    flood = "".join(f"Loading {a}{b}{c}\n" for a, b, c in itertools.product("abcdefg", repeat=3))
+    for text in [flood] if at_once else flood.splitlines(keepends=True):
+        assert signs.feed(text)
+    assert not signs.feed("Loading ggg\n")
+    assert signs.feed("Loading aaa\n")
+    assert len(signs.state()["shapes"]) < 7**3
 
 
 @given(st.text(alphabet="ab1%|/[] \r\n", max_size=200), st.lists(st.integers(0, 200), max_size=5))
