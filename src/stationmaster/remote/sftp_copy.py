@@ -88,10 +88,13 @@ async def send_files(
 ) -> None:
     """Upload small files below `folder`, many at a time; each appears whole. `part_name` must be unique."""
     total, done = sum(_stat_size(local) for local in files.values()), 0
+    parents = iter(sorted({PurePosixPath(folder, path).parent for path in files}))
     waiting = iter(enumerate(files.items()))
-    for parent in sorted({str(PurePosixPath(folder, path).parent) for path in files}):
-        with refused_by_far_disk(f"{parent} cannot be made"):
-            await sftp.makedirs(parent, exist_ok=True)
+
+    async def make_parents() -> None:
+        for parent in parents:
+            with refused_by_far_disk(f"{parent} cannot be made"):
+                await make_folder(sftp, parent)
 
     async def work() -> None:
         nonlocal done
@@ -101,7 +104,27 @@ async def send_files(
             done += len(data)
             moved(done, total)
 
+    await _run_workers(make_parents, _FILES_AT_ONCE)
     await _run_workers(work, _FILES_AT_ONCE)
+
+
+async def make_folder(sftp: asyncssh.SFTPClient, folder: PurePosixPath) -> None:
+    """Make a folder of the machine unless it exists, and the missing ones above it. Raises SFTPError.
+
+    asyncssh's own `makedirs` tries every level from the root, two round trips each; most of them exist.
+    """
+    if await sftp.isdir(folder):
+        return
+    if folder.parent != folder:
+        await make_folder(sftp, folder.parent)
+    try:
+        await sftp.mkdir(folder)
+    except asyncssh.SFTPError:
+        if await sftp.isdir(folder):
+            return  # another call has made it meanwhile
+        if await sftp.exists(folder):
+            raise asyncssh.SFTPFailure(f"{folder} is not a directory") from None
+        raise
 
 
 @contextmanager

@@ -30,7 +30,14 @@ from stationmaster.remote.base import (
     require_success,
 )
 from stationmaster.remote.rsync import Rsync, opened_rsync, split_tail, staged
-from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file, send_files
+from stationmaster.remote.sftp_copy import (
+    fetch_file,
+    make_folder,
+    refused_by_far_disk,
+    refused_by_near_disk,
+    send_file,
+    send_files,
+)
 from stationmaster.remote.ssh_connection import SshTarget, open_channel, open_connection, unreachable_when_lost
 
 _CHUNK_BYTES = 1 << 16
@@ -125,7 +132,7 @@ class SshRemote:
         ):
             try:
                 with refused_by_far_disk(f"{remote} cannot be written"):
-                    await sftp.makedirs(str(target.parent), exist_ok=True)
+                    await make_folder(sftp, target.parent)
                 await send_file(sftp, local, part, moved)
                 with refused_by_far_disk(f"{remote} cannot be replaced"):
                     await sftp.posix_rename(part, remote)
@@ -169,7 +176,7 @@ class SshRemote:
         by_sftp, tail = await self._split_for_rsync(spans, size)
         async with self._transfer(what, timeout_idle, _of_all(progress, spans)) as (sftp, moved):
             with refused_by_far_disk(f"{remote} cannot be written"):
-                await sftp.makedirs(str(PurePosixPath(remote).parent), exist_ok=True)
+                await make_folder(sftp, PurePosixPath(remote).parent)
             await send_file(sftp, local, remote, moved, by_sftp)
             if tail is not None:
                 with refused_by_far_disk(f"{remote} cannot be shortened"):

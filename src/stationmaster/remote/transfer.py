@@ -28,7 +28,6 @@ ROOM_TO_SPARE_BYTES = 64 * 2**20
 #: A write that fails with less than this free failed because the disk is full.
 _FULL_BYTES = 2**20
 
-_MANY_FILES = 16
 _TRIES = 2
 _CHUNK_BYTES = 1 << 20
 
@@ -120,9 +119,9 @@ async def _spans(host: Host, file: Sending, size: int) -> Sequence[Span]:
 async def _push_many(
     host: Host, files: Sequence[Sending], sizes: Mapping[str, int], progress: Progress | None
 ) -> Sequence[Sending]:
-    """Upload small files together where there are many; return those to be sent one by one."""
+    """Upload small files together where the remote can; return those to be sent one by one."""
     small = {file.path: file.local for file in files if sizes[file.path] < RESUMABLE_BYTES}
-    if len(small) < _MANY_FILES or not isinstance(host.remote, SupportsMany):
+    if len(small) < 2 or not isinstance(host.remote, SupportsMany):
         return files
     try:
         await host.remote.push_many(small, host.root, progress=progress)

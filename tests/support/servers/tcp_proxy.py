@@ -19,6 +19,9 @@ class TcpProxy:
         self.port = 0
         self.connections = 0
         self.bytes_passed = 0
+        #: How often the client sent something after an answer: each costs a round trip on a real line.
+        self.round_trips = 0
+        self._answered = True
         self.bytes_per_second: float | None = None
         #: Cut every connection once so many bytes have passed in all.
         self.cut_after_bytes: int | None = None
@@ -72,8 +75,8 @@ class TcpProxy:
         self._writers |= {writer, far_writer}
         handler = asyncio.current_task()
         tasks: set[asyncio.Task[None]] = {
-            asyncio.create_task(self._pass(reader, far_writer, handler)),
-            asyncio.create_task(self._pass(far_reader, writer, handler)),
+            asyncio.create_task(self._pass(reader, far_writer, handler, is_answer=False)),
+            asyncio.create_task(self._pass(far_reader, writer, handler, is_answer=True)),
         }
         over = asyncio.create_task(self._over.wait())
         try:
@@ -88,12 +91,19 @@ class TcpProxy:
             self._writers -= {writer, far_writer}
 
     async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: asyncio.Task[None] | None
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        handler: asyncio.Task[None] | None,
+        *,
+        is_answer: bool,
     ) -> None:
         with suppress(ConnectionError):
             while data := await reader.read(_CHUNK_BYTES):
                 await self._flowing.wait()
                 self.bytes_passed += len(data)
+                self.round_trips += not is_answer and self._answered
+                self._answered = is_answer
                 if self.forsake_after_bytes is not None and self.bytes_passed >= self.forsake_after_bytes:
                     self.forsake_after_bytes = None
                     self.forsake()
