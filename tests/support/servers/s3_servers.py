@@ -77,7 +77,8 @@ def seaweed_s3(folder: Path) -> Iterator[S3Server]:
 
     def order() -> tuple[list[str], S3Server]:
         ports = {name: free_port_pair() for name in ("s3", "master", "volume", "filer")}
-        argv = [_program("weed"), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={data}", "-s3"]
+        argv = [_program("weed"), f"-logdir={folder}"]  # by itself it leaves its logs where all temporary files are
+        argv += ["server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={data}", "-s3"]
         argv += [f"-s3.port={ports['s3']}", f"-s3.port.grpc={ports['s3'] + 10000}", f"-s3.config={config}"]
         argv += [f"-{name}.port={port}" for name, port in ports.items() if name != "s3"]
         argv += ["-volume.max=8", "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0"]
