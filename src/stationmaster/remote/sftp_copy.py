@@ -83,10 +83,23 @@ async def fetch_file(
         await there.close()
 
 
+async def send_whole(sftp: asyncssh.SFTPClient, local: Path, target: PurePosixPath, part: str, moved: Progress) -> None:
+    """Copy `local` to `target`, which appears whole: until then it is a file beside it with the name `part`."""
+    there = str(target.with_name(part))
+    try:
+        await send_file(sftp, local, there, moved)
+        with refused_by_far_disk(f"{target} cannot be replaced"):
+            await sftp.posix_rename(there, str(target))
+    except TransferFailed:
+        with suppress(asyncssh.SFTPError):
+            await sftp.remove(there)
+        raise
+
+
 async def send_files(
-    sftp: asyncssh.SFTPClient, files: Mapping[str, Path], folder: str, part_name: str, moved: Progress
+    sftp: asyncssh.SFTPClient, files: Mapping[str, Path], folder: str, part: str, moved: Progress
 ) -> None:
-    """Upload small files below `folder`, many at a time; each appears whole. `part_name` must be unique."""
+    """Upload files below `folder`, many at a time; each appears whole. `part` must be unique."""
     total, done = sum(_stat_size(local) for local in files.values()), 0
     parents = iter(sorted({PurePosixPath(folder, path).parent for path in files}))
     waiting = iter(enumerate(files.items()))
@@ -97,12 +110,18 @@ async def send_files(
                 await make_folder(sftp, parent)
 
     async def work() -> None:
-        nonlocal done
         for number, (path, local) in waiting:
-            data = await asyncio.to_thread(_read, local)
-            await _send_small(sftp, data, PurePosixPath(folder, path), f"{part_name}{number}")
-            done += len(data)
+            await send_whole(sftp, local, PurePosixPath(folder, path), f"{part}{number}", of_one())
+
+    def of_one() -> Progress:
+        before = 0
+
+        def moved_of_one(now: int, _size: int) -> None:
+            nonlocal before, done
+            before, done = now, done + now - before
             moved(done, total)
+
+        return moved_of_one
 
     await _run_workers(make_parents, _FILES_AT_ONCE)
     await _run_workers(work, _FILES_AT_ONCE)
@@ -147,28 +166,9 @@ def refused_by_near_disk(failure: str) -> Iterator[None]:
         raise TransferFailed(f"{failure}: {problem.strerror or problem}") from problem
 
 
-async def _send_small(sftp: asyncssh.SFTPClient, data: bytes, target: PurePosixPath, part_name: str) -> None:
-    part = str(target.with_name(part_name))
-    try:
-        with refused_by_far_disk(f"{target} cannot be written"):
-            there = await sftp.open(part, "wb", encoding=None, block_size=0)
-            await there.write(data, 0)
-            await there.close()
-            await sftp.posix_rename(part, str(target))
-    except TransferFailed:
-        with suppress(asyncssh.SFTPError):
-            await sftp.remove(part)
-        raise
-
-
 def _stat_size(local: Path) -> int:
     with refused_by_near_disk(f"{local} cannot be read"):
         return local.stat().st_size
-
-
-def _read(local: Path) -> bytes:
-    with refused_by_near_disk(f"{local} cannot be read"):
-        return local.read_bytes()
 
 
 def _whole(size: int) -> Sequence[Span]:
@@ -192,7 +192,8 @@ async def _copy(spans: Sequence[Span], block: int, copy_block: _CopyBlock, moved
             done += size
             moved(done, total)
 
-    await _run_workers(work, max(1, _IN_FLIGHT_BYTES // block))
+    count = sum(-(-span.size // block) for span in spans)
+    await _run_workers(work, min(count, max(1, _IN_FLIGHT_BYTES // block)))
     if total == 0:
         moved(0, 0)
 

@@ -37,6 +37,7 @@ from stationmaster.remote.sftp_copy import (
     refused_by_near_disk,
     send_file,
     send_files,
+    send_whole,
 )
 from stationmaster.remote.ssh_connection import SshTarget, open_channel, open_connection, unreachable_when_lost
 
@@ -124,22 +125,11 @@ class SshRemote:
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        target = PurePosixPath(remote)
-        part = str(target.with_name(self._part_name(remote)))
-        async with self._transfer(f"{self._name}, during the upload of {remote},", timeout_idle, progress) as (
-            sftp,
-            moved,
-        ):
-            try:
-                with refused_by_far_disk(f"{remote} cannot be written"):
-                    await make_folder(sftp, target.parent)
-                await send_file(sftp, local, part, moved)
-                with refused_by_far_disk(f"{remote} cannot be replaced"):
-                    await sftp.posix_rename(part, remote)
-            except TransferFailed:
-                with suppress(asyncssh.SFTPError):
-                    await sftp.remove(part)
-                raise
+        target, what = PurePosixPath(remote), f"{self._name}, during the upload of {remote},"
+        async with self._transfer(what, timeout_idle, progress) as (sftp, moved):
+            with refused_by_far_disk(f"{remote} cannot be written"):
+                await make_folder(sftp, target.parent)
+            await send_whole(sftp, local, target, self._part_name(remote), moved)
 
     async def pull(
         self,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from stationmaster.errors import TransferFailed
 from stationmaster.files import sha256_of
+from stationmaster.remote.base import SupportsMany
 from stationmaster.remote.transfer import Sending, push_all_verified
 from tests.support.asynchronous_tests import asynchronous, names_in
 from tests.support.capabilities import require
@@ -25,6 +28,14 @@ def sendings(folder: Path, count: int) -> list[Sending]:
         (folder / name).write_text(f"caption {number}")
         made.append(Sending(local=folder / name, path=f"set {number % 3}/deep/{name}", sha256=sha256_of(folder / name)))
     return made
+
+
+def pictures(folder: Path, sizes: Sequence[int]) -> list[Sending]:
+    folder.mkdir()
+    made = [folder / f"{number:02}.png" for number in range(len(sizes))]
+    for path, size in zip(made, sizes, strict=True):
+        path.write_bytes(os.urandom(size))
+    return [Sending(local=path, path=f"set/{path.name}", sha256=sha256_of(path)) for path in made]
 
 
 @pytest.mark.parametrize("way", ["sftp", "rsync"])
@@ -65,6 +76,29 @@ async def test_a_recipes_files_go_together_however_few_they_are(sshd: Sshd, tmp_
         assert proxy.round_trips - before < 100
         for file in files:
             assert Path(host.path(file.path)).read_bytes() == file.local.read_bytes()
+
+
+@pytest.mark.parametrize("count", [3, 20])
+@asynchronous
+async def test_pictures_of_any_size_go_together(sshd: Sshd, tmp_path: Path, count: int) -> None:
+    """OpenSSH closes the connection at a message of more than 256 KiB."""
+    sizes = [(0, 100, 262_144, 300_000, 4_000_000)[-1 - number % 5] for number in range(count)]
+    files = pictures(tmp_path / "source", sizes)
+    told: list[tuple[int, int]] = []
+    async with broken_link(sshd, tmp_path) as (host, _):
+        assert len(await push_all_verified(host, files, progress=lambda *moved: told.append(moved))) == count
+        assert names_in(Path(host.path("set"))) == sorted(file.local.name for file in files)
+    assert told == sorted(told)
+    assert told[-1] == (sum(sizes), sum(sizes))
+
+
+@asynchronous
+async def test_on_a_slow_line_it_is_enough_that_something_moves(sshd: Sshd, tmp_path: Path) -> None:
+    files = {file.path: file.local for file in pictures(tmp_path / "source", [1_500_000] * 2)}
+    async with broken_link(sshd, tmp_path) as (host, proxy):
+        proxy.bytes_per_second = 500_000
+        assert isinstance(host.remote, SupportsMany)
+        await host.remote.push_many(files, host.root, timeout_idle=4.0)
 
 
 @pytest.mark.parametrize("way", ["sftp", "rsync"])
