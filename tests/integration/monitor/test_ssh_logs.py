@@ -23,7 +23,8 @@ from stationmaster.model import SshAccess
 from stationmaster.remote.connect import connect
 from tests.support.asynchronous_tests import asynchronous, until
 from tests.support.monitoring.scripted_source import ScriptedSource, listed
-from tests.support.servers.sshd import Sshd, free_port, running_sshd
+from tests.support.servers.ports import own_port
+from tests.support.servers.sshd import Sshd, running_sshd
 from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 
 
@@ -176,7 +177,7 @@ async def test_a_loop_that_was_killed_on_the_machine_is_started_again(sshd: Sshd
 async def test_a_machine_whose_first_address_is_dead_is_read_through_the_other(sshd: Sshd, tmp_path: Path) -> None:
     async with machine_of(sshd, tmp_path) as machine:
         machine.log.write_text("one\n")
-        dead = replace(machine.access, port=free_port())
+        dead = replace(machine.access, port=own_port())
         both = replace(machine.sighting, accesses=(dead, machine.access))
         assert (await machine.logs.read(both, None)).data == b"one\n"
 

@@ -21,7 +21,8 @@ from stationmaster.remote.known_hosts import pin_key
 from stationmaster.settings import SshSettings
 from tests.support.asynchronous_tests import asynchronous, until
 from tests.support.machines.own_hosts import LABEL, host_behind, is_alive, process_of, settings_with_hosts
-from tests.support.servers.sshd import Sshd, free_port
+from tests.support.servers.ports import own_port
+from tests.support.servers.sshd import Sshd
 
 WANT = Requirements(disk_gib=0.001)
 
@@ -183,7 +184,7 @@ async def test_only_hosts_that_fit_are_offered_and_those_that_failed_come_last(s
 
 @asynchronous
 async def test_a_silent_host_makes_the_listing_incomplete_and_its_machines_unknown(sshd: Sshd, tmp_path: Path) -> None:
-    dead = {**host_behind(sshd, "dead", tmp_path / "dead"), "port": free_port()}
+    dead = {**host_behind(sshd, "dead", tmp_path / "dead"), "port": own_port()}
     provider = provider_of(tmp_path, host_behind(sshd, "box", tmp_path / "jobs"), dead, trusted=(sshd,))
     machine = await rented(provider)
     assert [offer.id for offer in await provider.offers(WANT)] == ["box"]
@@ -200,7 +201,7 @@ async def test_a_silent_host_makes_the_listing_incomplete_and_its_machines_unkno
 
 @asynchronous
 async def test_when_no_host_answers_that_is_said_instead_of_offering_nothing(sshd: Sshd, tmp_path: Path) -> None:
-    dead = {**host_behind(sshd, "dead", tmp_path / "dead"), "port": free_port()}
+    dead = {**host_behind(sshd, "dead", tmp_path / "dead"), "port": own_port()}
     provider = provider_of(tmp_path, dead)
     with pytest.raises(ProviderBusy, match="dead does not answer"):
         await provider.offers(WANT)

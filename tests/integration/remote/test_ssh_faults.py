@@ -14,7 +14,8 @@ import pytest
 from stationmaster.errors import TransferFailed, Unreachable
 from stationmaster.remote.ssh import SshRemote
 from tests.support.asynchronous_tests import asynchronous, names_in, until
-from tests.support.servers.sshd import Sshd, free_port
+from tests.support.servers.ports import own_port
+from tests.support.servers.sshd import Sshd
 from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 
 
@@ -171,7 +172,7 @@ async def test_a_host_that_takes_connections_and_says_nothing_is_unknown(sshd: S
 
 @asynchronous
 async def test_a_port_where_nothing_listens_is_unknown_not_gone(sshd: Sshd) -> None:
-    remote = SshRemote(sshd.settings(port=free_port()))
+    remote = SshRemote(sshd.settings(port=own_port()))
     with pytest.raises(Unreachable, match="cannot be reached"):
         await remote.stat("/")
     with pytest.raises(Unreachable, match="cannot be reached"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from playwright.sync_api import Browser
 from tests.support.browser.visits import Visits
 from tests.support.commands.client import ForkedCommand
 from tests.support.commands.command_line import command_server
+from tests.support.servers.ports import own_port
 from tests.support.vast.simulator_service import Service, simulator_service
 
 _PATIENCE_SECONDS = 60.0
@@ -26,7 +26,7 @@ class ServedStation:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._port = _free_port()
+        self._port = own_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self._serving: ForkedCommand | None = None
         self._said: IO[str] | None = None  # open as long as the process may write to it
@@ -89,10 +89,3 @@ def signed_in(browser: Browser, station: ServedStation) -> Iterator[Visits]:
     """Its administrator, `me`, in this browser."""
     with closing(Visits(browser, station.url, {"me": station.token})) as visits:
         yield visits
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

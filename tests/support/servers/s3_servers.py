@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,11 +17,14 @@ from typing import Any
 
 import httpx
 
+from tests.support.servers.ports import PARTNER, own_port
+
 ACCESS_KEY = "test-access-key"
 SECRET_KEY = "test-secret-key-planted"
 BUCKET = "models"
-_START_SECONDS = 90.0
+_START_SECONDS = 45.0
 _TRIES = 3
+_SAID_LAST = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ def rclone_s3(folder: Path) -> Iterator[S3Server]:
     (folder / BUCKET).mkdir(parents=True)
 
     def order() -> tuple[list[str], S3Server]:
-        port = free_port()
+        port = own_port()
         argv = [_program("rclone"), "serve", "s3", "--auth-key", f"{ACCESS_KEY},{SECRET_KEY}", "--addr"]
         argv += [f"127.0.0.1:{port}", "--config", str(folder / "none.conf"), "--vfs-cache-mode", "off", str(folder)]
         return argv, S3Server(endpoint=f"http://127.0.0.1:{port}", folder=folder / BUCKET)
@@ -76,10 +78,10 @@ def seaweed_s3(folder: Path) -> Iterator[S3Server]:
     data.mkdir()
 
     def order() -> tuple[list[str], S3Server]:
-        ports = {name: free_port_pair() for name in ("s3", "master", "volume", "filer")}
+        ports = {name: own_port() for name in ("s3", "master", "volume", "filer")}
         argv = [_program("weed"), f"-logdir={folder}"]  # by itself it leaves its logs where all temporary files are
         argv += ["server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={data}", "-s3"]
-        argv += [f"-s3.port={ports['s3']}", f"-s3.port.grpc={ports['s3'] + 10000}", f"-s3.config={config}"]
+        argv += [f"-s3.port={ports['s3']}", f"-s3.port.grpc={ports['s3'] + PARTNER}", f"-s3.config={config}"]
         argv += [f"-{name}.port={port}" for name, port in ports.items() if name != "s3"]
         argv += ["-volume.max=8", "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0"]
         argv += ["-s3.port.iceberg=0", "-s3.port.lance=0"]  # off: their ports are fixed, and two servers would clash
@@ -87,24 +89,6 @@ def seaweed_s3(folder: Path) -> Iterator[S3Server]:
 
     with _started(order, folder / "weed.log", make_bucket=True) as server:
         yield server
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def free_port_pair() -> int:
-    """A free port whose number plus 10,000 is free as well: SeaweedFS speaks gRPC there."""
-    while True:
-        port = free_port()
-        if port + 10000 > 65535:
-            port -= 20000
-        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
-            first.bind(("127.0.0.1", port))
-            second.bind(("127.0.0.1", port + 10000))
-            return port
 
 
 def raw_client(server: S3Server) -> Any:
@@ -128,8 +112,8 @@ def _program(name: str) -> str:
     return str(beside) if beside.exists() else str(shutil.which(name))
 
 
-class _Ended(Exception):
-    """The server has exited, as it does if another process took one of its ports meanwhile."""
+class _NotReady(Exception):
+    """The server has exited, as it does where one of its ports is taken, or takes no object however long one waits."""
 
 
 @contextmanager
@@ -141,10 +125,10 @@ def _started(
         with _running(argv, log) as process:
             try:
                 _wait_until_ready(server, process, make_bucket=make_bucket)
-            except _Ended:
+            except _NotReady as why:
                 if left:
                     continue
-                raise
+                raise RuntimeError(f"{argv[0]}: {why}. It said last:\n{log.read_text()[-_SAID_LAST:]}") from why
             yield server
             return
 
@@ -167,7 +151,7 @@ def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes], *, mak
     with contextlib.closing(client):
         while True:
             if process.poll() is not None:
-                raise _Ended
+                raise _NotReady(f"it exited with {process.returncode}")
             try:
                 httpx.get(server.endpoint, timeout=5, verify=False)
                 if make_bucket and not _has_bucket(client, server.bucket):
@@ -175,9 +159,9 @@ def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes], *, mak
                 client.put_object(Bucket=server.bucket, Key="ready", Body=b"ready")
                 client.delete_object(Bucket=server.bucket, Key="ready")
                 return
-            except Exception:
+            except Exception as why:
                 if time.monotonic() > deadline:
-                    raise
+                    raise _NotReady(f"not ready after {_START_SECONDS:.0f} s ({why})") from why
                 time.sleep(0.1)
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from stationmaster.remote.ssh_connection import SshTarget
 from tests.support.killing import kill
+from tests.support.servers.ports import own_port
 
 _CONFIG = """
 Port {port}
@@ -107,15 +108,9 @@ def prepare_sshd(folder: Path, **environ: str) -> int:
     _make_key(folder / "host_key")
     _make_key(folder / "client_key")
     shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
-    port = free_port()
+    port = own_port()
     (folder / "sshd_config").write_text(_CONFIG.format(port=port, folder=folder, environment=environment))
     return port
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _make_key(path: Path) -> None:
