@@ -14,20 +14,24 @@ from trackside.steps.launch import detach
 from trackside.steps.observe import Observer, settle
 from trackside.steps.plan import Plan
 from trackside.steps.supervisor_lock import is_supervised, sign_lock, take_supervisor_lock
+from trackside.steps.tries import Facts
 
 _POLL_SECONDS = 0.01
 _RECEIPT_LIMIT_SECONDS = 0.7
 
 
 def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
-    """Make sure that a supervisor runs and has the secrets, unless the plan is finished. May be repeated."""
+    """Make sure that a supervisor runs and has the secrets, unless the plan is finished. May be repeated.
+
+    A finished plan's secrets are left nowhere, also while its supervisor still waits for what ran beside the steps.
+    """
     root.make_folders()
     if not root.part:
         fill_code_cache(root.own)
     lock = take_supervisor_lock(root)
     if lock is not None:
         try:
-            facts = Observer(root, plan).observe(now=clock.now())
+            facts = _observe(root, plan)
             settle(root, plan, facts)
             if isinstance(decide(plan, facts), Finished):
                 return
@@ -37,9 +41,15 @@ def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
         finally:
             os.close(lock)
     elif secrets:
+        if isinstance(decide(plan, _observe(root, plan)), Finished):
+            return
         leave_secrets(root, secrets)
     if secrets:
         _await_receipt(root)
+
+
+def _observe(root: Root, plan: Plan) -> Facts:
+    return Observer(root, plan).observe(now=clock.now())
 
 
 def _launch(root: Root, lock: int) -> None:

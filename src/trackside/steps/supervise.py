@@ -128,8 +128,9 @@ class Supervisor:
                     return
 
     def finish(self) -> None:
-        """Wait for what runs beside the steps, but not for long."""
+        """Wait for what runs beside the steps, but not for long. Nobody reads secrets that came meanwhile."""
         self._recorder.finish()
+        discard_secrets(self._root)
 
     def _observe(self) -> Facts:
         return self._observer.observe(now=clock.now(), secrets_held=frozenset(self._secrets))

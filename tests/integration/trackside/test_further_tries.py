@@ -122,7 +122,7 @@ def test_what_was_judged_once_stays_so_whatever_becomes_of_the_log(job: Bench) -
     job.start()
     job.until_finished()
     folder = job.own / "steps" / "0.1"
-    assert verdict_on_disk(job)["cannot_pass"] is True
+    assert job.verdict_on_disk()["cannot_pass"] is True
     (folder / "log").write_text("nothing\n")
     assert job.start()["finished"]["result"] == "failed"
     assert job.status()["steps"][0]["error"] == "KeyError: 'rank'"
@@ -132,18 +132,10 @@ def test_a_verdict_of_an_older_trackside_is_read(job: Bench) -> None:
     job.plan({"name": "train", "argv": raising("KeyError('rank')"), "tries": 2, "backoff_seconds": [3600]})
     job.start()
     job.until_finished()
-    old = {key: value for key, value in verdict_on_disk(job).items() if key not in ("error", "cannot_pass")}
+    old = {key: value for key, value in job.verdict_on_disk().items() if key not in ("error", "cannot_pass")}
     (job.own / "steps" / "0.1" / "verdict.json").write_text(json.dumps(old))
     seen = job.status()["steps"][0]
     assert (seen["state"], seen["failure"], seen["error"], seen["cannot_pass"]) == ("pending", "exit", None, False)
-
-
-def verdict_on_disk(job: Bench) -> dict[str, Any]:
-    """Of the first try. A status may tell of it before it is written."""
-    path = job.own / "steps" / "0.1" / "verdict.json"
-    until(path.exists, "the verdict on disk")
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
 
 
 def test_a_step_that_may_fail_is_given_up_after_an_error_that_cannot_pass(job: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import stat
 import subprocess
 from pathlib import Path
@@ -13,6 +14,11 @@ import pytest
 
 from tests.support.machines.trackside_bench import Bench, is_alive, step
 from tests.support.waiting import until
+from trackside.root import Root
+from trackside.steps.handover import leave_secrets
+from trackside.steps.plan import read_plan
+from trackside.steps.supervise import Supervisor
+from trackside.steps.supervisor_lock import is_supervised
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -82,6 +88,32 @@ def test_secrets_for_a_finished_plan_are_left_nowhere(job: Bench, secret: str) -
     job.start()
     job.until_finished()
     job.start(TOKEN=secret)
+    assert left_behind(job, secret) == []
+
+
+def test_secrets_for_a_finished_plan_are_left_nowhere_while_its_supervisor_ends(job: Bench, secret: str) -> None:
+    job.plan(step("train", "while [ ! -e ../go ]; do sleep 0.05; done"))
+    job.start()
+    job.until_running()
+    os.kill(job.supervisor_pid(), signal.SIGSTOP)
+    try:
+        (job.root / "go").touch()
+        job.until_finished()
+        job.start(TOKEN=secret)
+        assert left_behind(job, secret) == []
+    finally:
+        os.kill(job.supervisor_pid(), signal.SIGCONT)
+
+
+def test_a_supervisor_discards_secrets_that_came_after_its_last_look(job: Bench, secret: str) -> None:
+    job.plan(step("train", "true"))
+    job.start()
+    job.until_finished()
+    root = Root(str(job.root))
+    until(lambda: not is_supervised(root), "the supervisor's end")
+    leave_secrets(root, {"TOKEN": secret})
+    assert left_behind(job, secret) != []
+    Supervisor(root, read_plan(root)).finish()
     assert left_behind(job, secret) == []
 
 

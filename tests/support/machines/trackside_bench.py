@@ -197,6 +197,13 @@ class Bench:
     def until_finished(self) -> Any:
         return until(lambda: (seen := self.status())["finished"] and seen, "the plan's end")
 
+    def verdict_on_disk(self, index: int = 0, number: int = 1) -> dict[str, Any]:
+        """Wait for it: a status judges an ended try before the supervisor writes its verdict."""
+        path = self.own / "steps" / f"{index}.{number}" / "verdict.json"
+        until(path.exists, "the verdict on disk")
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+
     def until_running(self, index: int = 0, number: int = 1) -> Any:
         def running() -> Any:
             found = self.status()["steps"][index]
