@@ -26,7 +26,6 @@ _NICENESS = 10
 def watch_attached(root: Root, attach: Attach, folder: TryFolder) -> None:
     """Copy the log until the training is gone or a stop was carried out."""
     os.nice(_NICENESS)
-    link_output(root, attach)
     copy = LogCopy(attach.log, folder)
     looked_at = -_NEWER_SECONDS
     while not _is_over(root, attach):

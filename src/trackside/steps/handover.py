@@ -27,8 +27,9 @@ def parse_secrets(text: bytes) -> dict[str, str]:
 
 
 def leave_secrets(root: Root, secrets: Mapping[str, str]) -> None:
-    """Write the secrets where the supervisor of this root looks for them."""
-    content = json.dumps({"root": root.path, "secrets": dict(secrets)}).encode()
+    """Write the secrets where the supervisor of this root looks for them, with those that it has not read yet."""
+    unread = look_for_secrets(root) or {}
+    content = json.dumps({"root": root.path, "secrets": {**unread, **secrets}}).encode()
     for path in _places(root):
         try:
             _write_private(path, content)

@@ -17,7 +17,7 @@ from trackside.machine.process import Process, identify, process_from_record
 from trackside.records import read_record, write_record, write_text
 from trackside.root import Root, TryFolder
 from trackside.steps import containers
-from trackside.steps.attach import watch_attached
+from trackside.steps.attach import link_output, watch_attached
 from trackside.steps.expected import matching_files, newest_whole
 from trackside.steps.foreign_log import copy_so_far
 from trackside.steps.launch import step_environment
@@ -65,6 +65,7 @@ def run_shim(root: Root, index: int, number: int) -> None:
 def _watch(root: Root, attach: Attach, folder: TryFolder) -> None:
     """Watch somebody else's training. Unlike a try that runs, watching is continued by the next shim if one died."""
     with locks.one_at_a_time(root.steps):
+        link_output(root, attach)  # before the try exists: its end is judged by these files, whoever dies
         lock = None if os.path.exists(root.stop) else _claim(folder, attach)
         if lock is None:
             lock = _take_over(folder)

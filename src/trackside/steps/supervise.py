@@ -33,6 +33,7 @@ from trackside.steps.recorder_process import RecorderProcess
 from trackside.steps.shim import run_shim
 from trackside.steps.step_records import finished_record, step_records
 from trackside.steps.stop import ask_to_end, force_to_end
+from trackside.steps.supervisor_lock import supervisor_pid
 from trackside.steps.time_marks import MarkWriter
 from trackside.steps.tries import Facts, Try
 
@@ -44,11 +45,14 @@ _PAUSE_AFTER_TROUBLE_SECONDS = 5.0
 
 
 def supervise(root: Root) -> None:
-    """Run the plan to its end. The caller holds the supervisor's lock in this process."""
+    """Run the plan to its end, or until the job's folder is gone. The caller holds the supervisor's lock here."""
     supervisor = Supervisor(root, read_plan(root))
     child_ended = _wake_on_child()
     _log("supervisor %d started" % os.getpid())
     while True:
+        if _has_lost_its_folder(root):
+            _log("the job's folder was removed")
+            return
         try:
             finished = supervisor.turn()
         except Exception:  # noqa: BLE001 - any failure here (a full disk) must not end the step's supervisor
@@ -60,6 +64,17 @@ def supervise(root: Root) -> None:
             supervisor.finish()
             return
         supervisor.wait(child_ended)
+
+
+def _has_lost_its_folder(root: Root) -> bool:
+    """Whether the folder was removed, or made anew with another supervisor: what is known here says nothing of it."""
+    try:
+        os.stat(root.supervisor_lock)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # a disk in trouble may recover
+    return supervisor_pid(root) not in (None, os.getpid())
 
 
 class Supervisor:
@@ -101,7 +116,7 @@ class Supervisor:
         self._keep_watcher(action, facts)
         with unless_unwritable(problems):
             self._publish(facts, action)
-        if arrived is not None:
+        if arrived is not None and look_for_secrets(self._root) == arrived:  # else more came: the next turn reads it
             discard_secrets(self._root)  # only now: `start` takes their removal as the confirmation
         with unless_unwritable(problems):
             self._beat(facts)

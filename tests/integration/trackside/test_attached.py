@@ -46,8 +46,7 @@ def test_its_log_and_files_are_reported_and_its_end_is_judged_by_them(job: Bench
     assert (found["how"], found["process"]["pid"], found["writes_log"]) == ("log", training.pid, True)
     attach(job, found)
     until(lambda: b" 5/20 " in log_bytes(job.status({})), "the log so far")
-    seen = job.status()
-    assert seen["training_alive"]
+    seen = until(lambda: (now := job.status())["training_alive"] and now, "the training's process on disk")
     assert [output["path"] for output in seen["outputs"]] == ["adopted/cats-000005.safetensors"]
     training.go_on()
     ended = job.until_finished()

@@ -41,13 +41,42 @@ def test_a_step_outlives_its_supervisor_and_its_exit_is_known(job: Bench) -> Non
     assert (job.root / "runs").read_text() == "begun\n"
 
 
+def test_a_supervisor_ends_with_its_folder_and_the_step_is_found_again_if_that_comes_back(job: Bench) -> None:
+    job.plan(step("train", TRAIN))
+    job.start()
+    pid, supervisor = job.until_running()["pid"], job.supervisor_pid()
+    job.own.rename(job.root / "away")
+    until_dead(supervisor)
+    assert is_alive(pid)
+    (job.root / "away").rename(job.own)
+    job.start()
+    assert job.until_running()["pid"] == pid
+    (job.root / "go").touch()
+    assert job.until_finished()["finished"]["result"] == "done"
+
+
+def test_a_supervisor_whose_folder_was_made_anew_touches_nothing_in_it(job: Bench) -> None:
+    job.plan(step("train", TRAIN))
+    job.start()
+    pid, shim, supervisor = job.until_running()["pid"], job.shim_pid(), job.supervisor_pid()
+    os.kill(supervisor, signal.SIGSTOP)
+    job.own.rename(job.root / "away")
+    job.start()
+    job.until_running()
+    kill(shim)
+    kill(pid)
+    os.kill(supervisor, signal.SIGCONT)
+    until_dead(supervisor)
+    assert job.status()["steps"][0]["state"] == "running"
+
+
 def test_a_new_supervisor_finds_the_running_step(job: Bench) -> None:
     job.plan(step("train", TRAIN, tries=3))
     job.start()
     pid = job.until_running()["pid"]
     job.kill_supervisor()
     job.start()
-    until(lambda: json.loads((job.own / "state.json").read_text())["supervisor"] == job.supervisor_pid())
+    until(lambda: job.state_on_disk().get("supervisor") == job.supervisor_pid())
     assert job.until_running()["pid"] == pid
     (job.root / "go").touch()
     assert job.until_finished()["finished"]["result"] == "done"
@@ -138,6 +167,7 @@ def test_after_a_reboot_the_step_is_over_and_tried_again(job: Bench) -> None:
     job.environment["TRACKSIDE_BOOT_ID"] = "first"
     job.start()
     pid = job.until_running()["pid"]
+    until((job.root / "runs").exists, "the training's first line")
     for process in (job.supervisor_pid(), job.shim_pid(), pid):
         kill(process)
     until(lambda: not is_alive(pid))
@@ -168,7 +198,7 @@ def test_a_backoff_is_kept_across_supervisors(job: Bench) -> None:
     until(lambda: job.status()["steps"][0]["failure"] == "exit")
     job.kill_supervisor()
     job.start()
-    until(lambda: json.loads((job.own / "state.json").read_text())["supervisor"] == job.supervisor_pid())
+    until(lambda: job.state_on_disk().get("supervisor") == job.supervisor_pid())
     seen = job.status()
     assert (seen["steps"][0]["state"], seen["steps"][0]["try"], seen["finished"]) == ("pending", 1, None)
     assert job.text() == "try\n"

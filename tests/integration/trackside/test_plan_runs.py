@@ -26,7 +26,8 @@ def test_every_python_starts_tells_and_stops(tmp_path: Path, pyz: Path, python: 
         seen = job.status()
         assert [found["state"] for found in seen["steps"]] == ["done", "running"]
         assert seen["training_alive"]
-        assert (job.own / "training.pid").read_text() == f"{running['pid']}\n"
+        noted = job.own / "training.pid"
+        until(lambda: noted.exists() and noted.read_text() == f"{running['pid']}\n", "the training's process on disk")
         until(lambda: log_bytes(job.status(), "1.1") == b"training\n")
         stopped = job.call("stop", "--grace", "10")
         assert stopped["steps"][1]["state"] == "stopped"
@@ -58,7 +59,7 @@ def test_steps_run_in_order_with_their_environment_and_folder(job: Bench) -> Non
     assert seen["steps"][0]["ended_at"] <= seen["steps"][1]["started_at"]
 
     def states_on_disk() -> list[str]:
-        return [found["state"] for found in json.loads((job.own / "state.json").read_text())["steps"]]
+        return [found["state"] for found in job.state_on_disk().get("steps", [])]
 
     until(lambda: states_on_disk() == ["done", "done"], "the supervisor's last record, which a status may come before")
 
@@ -203,6 +204,8 @@ def test_files_of_trackside_are_for_its_user_alone(job: Bench) -> None:
     job.plan(step("train", "true"))
     job.start()
     job.until_finished()
+    job.verdict_on_disk()
+    until((job.own / "state.json").exists, "the supervisor's record")
     paths = [job.own, *job.own.glob("*.json"), *job.own.glob("steps/*/*")]
     assert len(paths) > 5
     assert all(path.stat().st_mode & 0o077 == 0 for path in paths)

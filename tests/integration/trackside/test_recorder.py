@@ -167,8 +167,9 @@ def test_a_new_supervisor_does_not_start_a_second_recorder(job: Bench) -> None:
     recorder = job.recorder_pid()
     job.kill_supervisor()
     job.start()
-    until(lambda: json.loads((job.own / "state.json").read_text())["supervisor"] == job.supervisor_pid())
-    until(lambda: (job.own / "latest.json").stat().st_mtime > (job.own / "state.json").stat().st_mtime, "its turns")
+    until(lambda: job.state_on_disk().get("supervisor") == job.supervisor_pid())
+    beat, state = job.own / "latest.json", job.own / "state.json"
+    until(lambda: beat.exists() and beat.stat().st_mtime > state.stat().st_mtime, "its turns")
     assert job.recorder_pid() == recorder
     assert is_alive(recorder)
     (job.root / "go").touch()

@@ -79,10 +79,10 @@ def test_a_command_that_cannot_ask_says_why(job: Bench, argv: list[str], said: s
 
 
 def test_a_training_that_does_not_save_is_told_when_its_time_is_over(job: Bench) -> None:
-    deaf = step("train", "trap '' USR1; while :; do sleep 0.1; done", training=True)
+    deaf = step("train", "trap '' USR1; echo ready; while :; do sleep 0.1; done", training=True)
     job.plan(deaf, save=BY_SIGNAL)
     job.start()
-    job.until_running()
+    until(lambda: "ready" in job.text())
     (job.root / "output" / "old.safetensors").write_bytes(b"from before")
     assert job.call("save", "--id", "a", "--wait", "0")["state"] == "saving"
     job.plan(deaf, save={**BY_SIGNAL, "timeout_seconds": 0.5})

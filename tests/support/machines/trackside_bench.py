@@ -197,6 +197,12 @@ class Bench:
     def until_finished(self) -> Any:
         return until(lambda: (seen := self.status())["finished"] and seen, "the plan's end")
 
+    def state_on_disk(self) -> dict[str, Any]:
+        """What the supervisor wrote last; empty before its first turn."""
+        path = self.own / "state.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
     def verdict_on_disk(self, index: int = 0, number: int = 1) -> dict[str, Any]:
         """Wait for it: a status judges an ended try before the supervisor writes its verdict."""
         path = self.own / "steps" / f"{index}.{number}" / "verdict.json"
@@ -235,12 +241,9 @@ class Bench:
         """End what this bench started: the stop keeps a shim on its way from beginning, the noted pids get the rest."""
         self.run("stop", "--grace", "0")
         self.end_serving()
-        noted = [
-            self.own / "supervisor.lock",
-            self.own / "recorder.lock",
-            *self.own.glob("steps/*/started"),
-            *self.own.glob("steps/*/process.json"),
-        ]
+        parts = (self.own, self.own / "cleanup")
+        names = ("supervisor.lock", "recorder.lock", "steps/*/started", "steps/*/process.json")
+        noted = [path for part in parts for name in names for path in part.glob(name)]
         for path in noted:
             if path.exists() and path.stat().st_size:
                 record = json.loads(path.read_text())
