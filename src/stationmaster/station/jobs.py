@@ -61,9 +61,13 @@ class JobView:
 
     @property
     def rented_seconds(self) -> float:
-        """How long the job has had its machines so far, all attempts together."""
+        """How long the job has had its machines so far, all attempts together.
+
+        From times in whole milliseconds, as JSON has them, so that it is the same on this computer and from a server.
+        """
         spans = ((rental.held_at, rental.gone_at or self.now) for rental in self.rentals)
-        return sum(max(0.0, end - begin) for begin, end in spans if begin is not None)
+        held = (_milliseconds(end) - _milliseconds(begin) for begin, end in spans if begin is not None)
+        return sum(max(0, each) for each in held) / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,14 @@ class Wanted:
 
     job: Job
     note: str  # what happens now, as a sentence
+
+
+def _milliseconds(at: float) -> int:
+    """
+    >>> _milliseconds(1_795_111_681.123), _milliseconds(1_795_111_681.1239)
+    (1795111681123, 1795111681123)
+    """
+    return round(at * 1_000_000) // 1000
 
 
 def job_cursor(job: Job) -> str:

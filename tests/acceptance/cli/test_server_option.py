@@ -318,8 +318,7 @@ def _timeless(printed: str) -> Any:
 
 
 def _still(found: dict[str, Any]) -> dict[str, Any]:
-    hours = found.get("rented_hours")  # from times in whole milliseconds, as JSON has them
-    return {**found, "as_of": None, "rented_hours": hours and round(hours, 3)}
+    return {**found, "as_of": None}
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
