@@ -173,7 +173,7 @@ def _result(view: JobView) -> DemoResult:
         last_loss=job.progress.loss,
         cost_usd=view.cost / 1_000_000,
         machines_left=sum(rental.gone_at is None for rental in view.rentals),
-        seconds=None if job.ended_at is None else round(job.ended_at - job.created_at, 1),
+        seconds=None if job.ended_at is None else round(view.taken_seconds, 1),
     )
 
 

@@ -48,8 +48,7 @@ def _headline(view: JobView) -> str:
     words = f"{view.shown}: {one_line(job.spec.name)} ({job.id})"
     if progress.step is not None:
         words += f", {progress.step}{f' of {progress.total_steps}' if progress.total_steps else ''} steps"
-    end = view.now if job.ended_at is None else job.ended_at
-    return f"{words}, {format_duration(end - job.created_at)} after it was submitted"
+    return f"{words}, {format_duration(view.taken_seconds)} after it was submitted"
 
 
 def _facts(view: JobView, *, trend: Sequence[float], width: int) -> Iterator[tuple[str, str]]:

@@ -30,7 +30,7 @@ _DOING = {
 def display(view: JobView, *, columns: int, stream: TextIO | None = None) -> Group:
     """The lines, none wider than the terminal; only alerts are wrapped. `stream`: where they are drawn."""
     job = view.job
-    ran = format_duration((view.now if job.ended_at is None else job.ended_at) - job.created_at)
+    ran = format_duration(view.taken_seconds)
     lines = [
         Text.assemble((job.spec.name, "bold"), f"  {view.shown}  {stage_text(view)}"),
         *_work(view, columns=columns, stream=stream),

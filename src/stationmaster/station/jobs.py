@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from stationmaster.model import (
@@ -25,6 +26,8 @@ from stationmaster.station.cursor import cursor_behind
 if TYPE_CHECKING:
     from stationmaster.station.comparison import Comparison
     from stationmaster.station.plans import JobPlan
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +64,15 @@ class JobView:
 
     @property
     def rented_seconds(self) -> float:
-        """How long the job has had its machines so far, all attempts together.
-
-        From times in whole milliseconds, as JSON has them, so that it is the same on this computer and from a server.
-        """
+        """How long the job has had its machines so far, all attempts together."""
         spans = ((rental.held_at, rental.gone_at or self.now) for rental in self.rentals)
-        held = (_milliseconds(end) - _milliseconds(begin) for begin, end in spans if begin is not None)
-        return sum(max(0, each) for each in held) / 1000
+        return sum(_milliseconds_between(begin, end) for begin, end in spans if begin is not None) / 1000
+
+    @property
+    def taken_seconds(self) -> float:
+        """From the job's submission to its end, or until now."""
+        end = self.now if self.job.ended_at is None else self.job.ended_at
+        return _milliseconds_between(self.job.created_at, end) / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +83,18 @@ class Wanted:
     note: str  # what happens now, as a sentence
 
 
+def _milliseconds_between(begin: float, end: float) -> int:
+    """0 if the end comes first. Between the times as JSON has them, so that it is the same here and from a server."""
+    return max(0, _milliseconds(end) - _milliseconds(begin))
+
+
 def _milliseconds(at: float) -> int:
+    """Rounded as JSON's times are, which first become whole microseconds.
+
+    >>> _milliseconds(1_795_111_681.123), _milliseconds(1_795_962_912.8039994)
+    (1795111681123, 1795962912803)
     """
-    >>> _milliseconds(1_795_111_681.123), _milliseconds(1_795_111_681.1239)
-    (1795111681123, 1795111681123)
-    """
-    return round(at * 1_000_000) // 1000
+    return (datetime.fromtimestamp(at, UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def job_cursor(job: Job) -> str:

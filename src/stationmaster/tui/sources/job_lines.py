@@ -36,11 +36,10 @@ def fact_lines(view: JobView, *, width: int) -> Iterator[Line]:
     )
     yield from _progress_lines(view, width=width)
     yield from _transfer_lines(view, width=width)
-    ran = (job.ended_at or view.now) - job.created_at
     money = f"{format_dollars(view.cost)} so far, quoted {format_dollars(job.spec.quote.cost_expected)}"
     memory = "" if view.peak_gpu_gib is None else f"   memory {view.peak_gpu_gib:.1f} GiB at the peak"
     memory += f" of {view.gpu_gib:.3g} GiB" if memory and view.gpu_gib else ""
-    yield line(f"{money}   {format_duration(ran)} since it was submitted{memory}")
+    yield line(f"{money}   {format_duration(view.taken_seconds)} since it was submitted{memory}")
     yield from _verdict_lines(view, width=width)
 
 

@@ -160,11 +160,14 @@ def test_a_job_comes_back_whole() -> None:
     assert replace(back, job=replace(back.job, spec=spec_back)) == view
 
 
-@pytest.mark.parametrize("held_at", [1_795_111_681.1239, 1_795_111_681.1001])
-def test_the_time_on_machines_is_the_same_on_the_other_side(held_at: float) -> None:
+@pytest.mark.parametrize("held_at", [1_795_111_681.1239, 1_795_111_681.1001, 1_795_962_912.8039994])
+def test_times_taken_are_the_same_on_the_other_side(held_at: float) -> None:
     """JSON has whole milliseconds: a job of 3 s was `7 % more` than quoted here and `8 % more` there."""
     view = full_view(rentals=(rental(held_at=held_at, gone_at=held_at + 3.2251),))
-    assert over_the_wire(view).rented_seconds == view.rented_seconds > 3.2
+    view = replace(view, job=replace(view.job, created_at=held_at, ended_at=held_at + 3.2251))
+    there = over_the_wire(view)
+    assert there.rented_seconds == view.rented_seconds > 3.2
+    assert there.taken_seconds == view.taken_seconds > 3.2
 
 
 def test_a_job_of_which_little_is_known_comes_back_whole_too() -> None:
