@@ -8,9 +8,9 @@ to reach half of the loop's speed; the whole worker, which also decides, talks t
 has a budget for each engine. A comparison with a loop that shares transactions as the worker does has none. Everything
 is measured three times, and the fastest counts.
 
-How many Python functions a move calls is within 2 % the same on every computer, so it tells whether a move has become
-dearer. The other figures follow the computer, and so does the share of the bare loop: that loop is SQLite's C, and the
-worker is Python.
+How many Python functions a move calls is the same within 2 %, however busy the computer is, so it tells whether a move
+has become dearer. The other figures follow the computer, and so does the share of the bare loop: that loop is the C of
+SQLite, and the worker is Python.
 
 The worker's pace on one core is printed as well, without a budget: its threads hand work to each other, and what waking
 another core costs depends on the virtual machine.
@@ -55,7 +55,7 @@ from stationmaster.store.store import Store
 BUDGET_PER_SECOND = 300.0
 BUDGET_SHARE = 0.5  # of the pace of a bare SQL loop
 BUDGET_WORKER_SHARE = {"SQLite": 0.10, "PostgreSQL": 0.6}  # the same; PostgreSQL's loop mostly waits for the server
-BUDGET_CALLS = 2500.0  # for each move; under Python 3.11, later ones call fewer
+BUDGET_CALLS = 2500.0  # for each move; Python 3.12 and later call no function for a comprehension
 JOBS = 200
 _MOST_SECONDS = 300.0
 _TURNS = 3
