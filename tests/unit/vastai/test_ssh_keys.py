@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import signal
 import stat
 import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -72,6 +74,21 @@ def test_those_who_make_the_pair_at_the_same_time_end_up_with_one_whose_halves_b
             private = asyncssh.read_private_key(str(path)).export_public_key().decode()
             assert {" ".join(half.split()[:2]) for half in halves} == {" ".join(private.split()[:2])}
             assert sorted(file.name for file in path.parent.iterdir()) == ["key", "key.pub"]
+
+
+def test_a_public_half_that_another_process_removes_while_it_is_read_is_derived(tmp_path: Path) -> None:
+    pair = ensure_pair(tmp_path / "id")
+    ours = tuple(pair.public_key.split()[:2])
+    come_and_go = "import os, sys\nwhile True: os.link(sys.argv[1], sys.argv[2]); os.unlink(sys.argv[2])"
+    kept = tmp_path / "kept"
+    pair.public_path.rename(kept)
+    with subprocess.Popen([sys.executable, "-c", come_and_go, kept, pair.public_path]) as another:
+        try:
+            for _ in range(1000):
+                assert tuple(read_pair(pair.private_path).public_key.split()[:2]) == ours
+        finally:
+            another.kill()
+    assert another.returncode == -signal.SIGKILL, "it stopped by itself"
 
 
 def test_a_key_that_others_could_read_is_made_private(tmp_path: Path) -> None:

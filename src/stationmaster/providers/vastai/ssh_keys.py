@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def _write_beside(path: Path, content: bytes) -> Path:
 def _public_key(private: Path, *, write: bool) -> str:
     """The public key: from its file next to the private key, else derived."""
     public = _public_path(private)
-    if public.is_file():
+    with suppress(FileNotFoundError):  # none, or another process that makes the pair has just removed it
         line = " ".join(public.read_text(encoding="utf-8").split())
         if line.startswith(("ssh-", "ecdsa-", "sk-")):
             return line
