@@ -26,7 +26,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -193,29 +192,28 @@ async def _work(store: Store, folder: Path, *, home: Path, during: AbstractConte
     store.leases = recording = RecordingLeases(store)
     pyz = folder / "trackside.pyz"
     pyz.write_bytes(b"trackside")
-    with ThreadPoolExecutor(4) as threads:
-        world = World(
-            store=store,
-            providers={"fake": FakeProvider()},
-            connect=_Machines(),
-            find_recipe=lambda _reference: recipe,
-            secrets=lambda _name: None,
-            home=home,
-            trackside=pyz,
-            policy=_POLICY,
-            threads=threads,
-        )
-        worker = Worker(world)
-        set_aside()  # as the command does that starts a worker
-        began, used = time.perf_counter(), time.process_time()
+    world = World(
+        store=store,
+        providers={"fake": FakeProvider()},
+        connect=_Machines(),
+        find_recipe=lambda _reference: recipe,
+        secrets=lambda _name: None,
+        home=home,
+        trackside=pyz,
+        policy=_POLICY,
+    )
+    worker = Worker(world)
+    set_aside()  # as the command does that starts a worker
+    began, used = time.perf_counter(), time.process_time()
 
-        async def all_ended() -> bool:
-            return await world.ask_store(store.jobs.count_needing_a_worker) == 0
+    async def all_ended() -> bool:
+        return await world.ask_store(store.jobs.count_needing_a_worker) == 0
 
-        with during:
-            async with asyncio.timeout(_MOST_SECONDS):
-                await worker.run(until=all_ended)
-        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - used
+    with during:
+        async with asyncio.timeout(_MOST_SECONDS):
+            await worker.run(until=all_ended)
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - used
+    await world.close()
     return Measured(seconds=seconds, cpu_seconds=cpu_seconds, moves=_moves(store), batches=tuple(recording.batches))
 
 

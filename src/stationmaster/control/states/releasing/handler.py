@@ -171,7 +171,10 @@ def _surplus(view: ReleasingView, judgements: list[Judgement]) -> tuple[Rental, 
     """Machines of this job without a rental of ours: their create had no answer, or came from a suspended process."""
     assert view.evidence is not None
     known = {rental.provider_id for rental in view.rentals} | {each.rental.provider_id for each in judgements}
-    strangers = [machine for machine in view.evidence.listing.machines if _is_of_job(machine, view)]
+    job = view.visit.job.id
+    # Searching the text comes first, as it costs least: there may be hundreds of machines, and as many jobs that look.
+    labelled = [machine for machine in view.evidence.listing.machines if job in machine.label]
+    strangers = [machine for machine in labelled if _is_of_job(machine, view)]
     return tuple(
         surplus_rental(_attempt_of(machine, view), machine, now=view.visit.now)
         for machine in strangers
@@ -180,8 +183,6 @@ def _surplus(view: ReleasingView, judgements: list[Judgement]) -> tuple[Rental, 
 
 
 def _is_of_job(machine: Machine, view: ReleasingView) -> bool:
-    if view.visit.job.id not in machine.label:
-        return False  # a cheap check first: there may be hundreds of machines
     label = Label.parse(machine.label)
     return label is not None and (label.installation, label.job) == (view.installation, view.visit.job.id)
 

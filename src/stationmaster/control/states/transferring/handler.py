@@ -178,12 +178,13 @@ async def _send_all(
     await host.put_plan({**plan.as_json(), "monitoring": sampling_of(visit.monitoring)})
     if job.spec.adopted is not None:
         return None  # somebody else's training has all it needs
-    files = await world.ask_store(_files_of, stored, plan.configs, sent_configs(world.artifacts(job.id)))
+    # Not in the store's threads, which renew the leases: a checkpoint may have gigabytes.
+    files = await asyncio.to_thread(_files_of, stored, plan.configs, sent_configs(world.artifacts(job.id)))
     if checkpoint is not None:
-        sha256 = await world.ask_store(_sha256, Path(checkpoint))
+        sha256 = await asyncio.to_thread(_sha256, Path(checkpoint))
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
     if state is not None:
-        files.append(Sending(local=state, path=_STATE, sha256=await world.ask_store(_sha256, state)))
+        files.append(Sending(local=state, path=_STATE, sha256=await asyncio.to_thread(_sha256, state)))
     return await _send_files(job, host, files, stored.recipe, world, progress)
 
 
