@@ -100,7 +100,7 @@ def test_show_tells_people_and_programs_the_same(trained: Trained) -> None:
     data = home.run("--json", "show", "done").json()
     assert "COMPLETED" in words
     assert "stage     completed (10 of 10)" in words
-    assert "Step train" in home.run("show", "cats", "--progress").out
+    assert "Training: 100%" in home.run("show", "cats", "--progress").out
     assert data["model"] in words
     assert "  Requesting a machine (label sm-" in words
     assert "  Step train finished.\n" in words

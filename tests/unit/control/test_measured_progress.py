@@ -103,6 +103,13 @@ def test_heartbeats_are_a_minute_apart_unless_another_step_begins() -> None:
     assert [(beat.at, beat.step) for beat in found] == [(0.0, "install"), (59.5, "train")]
 
 
+def test_a_training_that_begins_and_ends_between_two_looks_has_one_heartbeat_at_its_end() -> None:
+    found = with_heartbeat((), Progress(), now=0.0)
+    for now in (1.0, 2.0):
+        found = with_heartbeat(found, Progress(step=20, total_steps=20), now=now)
+    assert [(beat.at, beat.percent) for beat in found] == [(0.0, None), (1.0, 100.0)]
+
+
 @pytest.mark.parametrize("minutes", [61, 500, 5000])
 def test_heartbeats_of_a_long_run_are_few_and_reach_back_to_its_start(minutes: int) -> None:
     found = beats(minutes, active_step="train" * 100)
