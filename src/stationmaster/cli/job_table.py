@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 
 import typer
 
 from stationmaster.cli.context import print_json
+from stationmaster.cli.pausing import pause
 from stationmaster.cli.render import job_json, progress_share, speed_text, stage_text
 from stationmaster.cli.speaking import note, redraw, write_drawn
 from stationmaster.cli.table import Cell, Column, Row, print_table, table_lines
@@ -93,7 +93,7 @@ def _redraw(look: Look, interval: float, *, everything: bool) -> None:
             lines = [*lines[: room - 1], f"… and {len(lines) - room + 1} more; a higher window shows them"]
         redraw(lines, over=drawn)
         drawn = len(lines)
-        time.sleep(interval)
+        pause(interval)
 
 
 def _print_changed_rows(look: Look, interval: float) -> None:
@@ -109,7 +109,7 @@ def _print_changed_rows(look: Look, interval: float) -> None:
         sys.stdout.flush()
         has_titles = True
         known = {view.job.id: _state(view) for view in views}
-        time.sleep(interval)
+        pause(interval)
 
 
 def _print_changed_json(look: Look, interval: float) -> None:
@@ -121,7 +121,7 @@ def _print_changed_json(look: Look, interval: float) -> None:
                 print_json(job_json(view), indent=None)
         sys.stdout.flush()
         known = {view.job.id: _state(view) for view in views}
-        time.sleep(interval)
+        pause(interval)
 
 
 def _state(view: JobView) -> object:

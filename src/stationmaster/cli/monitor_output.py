@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from stationmaster.cli.context import print_json
+from stationmaster.cli.pausing import pause
 from stationmaster.cli.render import dollars, instant
 from stationmaster.cli.terminal import PIPE_WIDTH
 from stationmaster.station.monitoring import InstanceMetrics, InstancesSummary, MonitorFeed, MonitorLook
@@ -103,7 +104,7 @@ def _looks(feed: MonitorFeed, *, every_seconds: float) -> Iterator[MonitorLook]:
                 )
             newest = look or newest
         yield newest
-        time.sleep(max(0.0, began + every_seconds - time.monotonic()))
+        pause(began + every_seconds - time.monotonic())
 
 
 def _instance_json(instance: InstanceMetrics) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from stationmaster.cli.browser import opened_or_reason
 from stationmaster.cli.context import JsonOption, Options, finite, named, options_of, print_json, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.logging import quiet_logging
+from stationmaster.cli.pausing import pause
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.cli.speaking import note
 from stationmaster.cli.terminal import PIPE_WIDTH, can_draw
@@ -107,7 +107,7 @@ def _print_looks(
         sys.stdout.flush()
         if once:
             return
-        time.sleep(interval)
+        pause(interval)
 
 
 def _print_json(station: Station, job_id: str | None, *, once: bool) -> None:

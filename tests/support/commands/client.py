@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _CHUNK_BYTES = 64
+_LONGEST_WAIT_SECONDS = 0.5
 
 
 class ForkedCommand:
@@ -78,8 +79,17 @@ def main(address: str, *words: str) -> int:
     ) as command:
         for number in (SIGINT, SIGTERM):
             signal(number, lambda number, _: os.kill(command.pid, number))
-        code = command.wait()
+        while (code := _told(command)) is None:
+            pass
     return code if code >= 0 else 128 - code
+
+
+def _told(command: ForkedCommand) -> int | None:
+    """The exit code, or None after a while: of a signal in the moment before a wait, Python hears after the wait."""
+    try:
+        return command.wait(_LONGEST_WAIT_SECONDS)
+    except TimeoutError:
+        return None
 
 
 if __name__ == "__main__":
