@@ -85,7 +85,7 @@ def main(address: str, *words: str) -> int:
 
 
 def _told(command: ForkedCommand) -> int | None:
-    """The exit code, or None after a while: of a signal in the moment before a wait, Python hears after the wait."""
+    """The exit code, or None after a while: a signal in the moment before a wait is handled only when the wait ends."""
     try:
         return command.wait(_LONGEST_WAIT_SECONDS)
     except TimeoutError:

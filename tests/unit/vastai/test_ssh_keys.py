@@ -79,11 +79,14 @@ def test_those_who_make_the_pair_at_the_same_time_end_up_with_one_whose_halves_b
 def test_a_public_half_that_another_process_removes_while_it_is_read_is_derived(tmp_path: Path) -> None:
     pair = ensure_pair(tmp_path / "id")
     ours = tuple(pair.public_key.split()[:2])
-    come_and_go = "import os, sys\nwhile True: os.link(sys.argv[1], sys.argv[2]); os.unlink(sys.argv[2])"
+    come_and_go = "import os, sys\nprint(flush=True)\nwhile 1: os.link(*sys.argv[1:]); os.unlink(sys.argv[2])"
     kept = tmp_path / "kept"
     pair.public_path.rename(kept)
-    with subprocess.Popen([sys.executable, "-c", come_and_go, kept, pair.public_path]) as another:
+    command = [sys.executable, "-c", come_and_go, str(kept), str(pair.public_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as another:
         try:
+            assert another.stdout is not None
+            assert another.stdout.readline() == b"\n", "it did not begin"
             for _ in range(1000):
                 assert tuple(read_pair(pair.private_path).public_key.split()[:2]) == ours
         finally:
